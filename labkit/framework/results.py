@@ -1,0 +1,145 @@
+"""What extension points hand back besides a Status."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from labkit.framework.snapshot import Snapshot
+from labkit.framework.status import Code, Status
+
+MAX_NODE_SCORE = 100
+MIN_NODE_SCORE = 0
+
+
+@dataclass(slots=True)
+class PreFilterResult:
+    """Node names that PreFilter allows; None means all nodes."""
+
+    node_names: set[str] | None = None
+
+    def merge(self, other: PreFilterResult | None) -> PreFilterResult:
+        """Intersection; "all" is neutral."""
+        if other is None or other.node_names is None:
+            return PreFilterResult(None if self.node_names is None else set(self.node_names))
+        if self.node_names is None:
+            return PreFilterResult(set(other.node_names))
+        return PreFilterResult(self.node_names & other.node_names)
+
+
+@dataclass(slots=True)
+class NodeScore:
+    """A node's score from one plugin; `normalize_score` changes `score` in place."""
+
+    name: str
+    score: int
+
+
+@dataclass(slots=True)
+class PostFilterResult:
+    """The node to nominate. `override` False means: leave `status.nominatedNodeName` alone ("no-op")."""
+
+    nominated_node_name: str = ""
+    override: bool = True
+    #: Facts for the trace; filled by DefaultPreemption (spec 13), read by widgets and conformance.
+    victims: list[str] = field(default_factory=list)
+    candidates: dict[str, dict[str, object]] = field(default_factory=dict)
+    ties: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class PreBindPreFlightResult:
+    """`allow_parallel`: the plugin's PreBind may run beside its neighbours'."""
+
+    allow_parallel: bool = False
+
+
+class NodeToStatus(Mapping[str, Status]):
+    """Rejected nodes and their statuses, plus one status for every node not named (spec 01 §1.3)."""
+
+    def __init__(self, absent: Status | None = None) -> None:
+        self._explicit: dict[str, Status] = {}
+        self.absent = absent or Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+
+    def set(self, name: str, status: Status) -> None:
+        """Record the status of node `name`."""
+        self._explicit[name] = status
+
+    def __getitem__(self, name: str) -> Status:
+        return self._explicit.get(name, self.absent)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._explicit)
+
+    def __len__(self) -> int:
+        return len(self._explicit)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._explicit
+
+    def values_explicit(self) -> Iterable[Status]:
+        """Statuses of the nodes that have one of their own."""
+        return self._explicit.values()
+
+    def names_for_code(self, snapshot: Snapshot, code: Code) -> list[str]:
+        """Snapshot nodes whose effective status has `code`, in snapshot order."""
+        if self.absent.code == code:
+            return [n.name for n in snapshot.nodes if self[n.name].code == code]
+        return [n.name for n in snapshot.nodes if n.name in self._explicit and self._explicit[n.name].code == code]
+
+
+@dataclass(slots=True)
+class Diagnosis:
+    """Why an attempt found no node (spec 01 §1.4)."""
+
+    node_to_status: NodeToStatus = field(default_factory=NodeToStatus)
+    unschedulable_plugins: set[str] = field(default_factory=set)
+    pending_plugins: set[str] = field(default_factory=set)
+    pre_filter_message: str = ""
+    post_filter_message: str = ""
+
+    def add_plugin_status(self, status: Status) -> None:
+        """Remember the plugin of a rejecting status."""
+        if not status.plugin or not status.is_rejected:
+            return
+        self.unschedulable_plugins.add(status.plugin)
+        if status.code == Code.PENDING:
+            self.pending_plugins.add(status.plugin)
+
+
+class FitError(Exception):
+    """No node fits. `str()` is the message of the FailedScheduling event (spec 01 §7)."""
+
+    def __init__(self, num_all_nodes: int, diagnosis: Diagnosis) -> None:
+        super().__init__(num_all_nodes)
+        self.num_all_nodes = num_all_nodes
+        self.diagnosis = diagnosis
+
+    def __str__(self) -> str:
+        d = self.diagnosis
+        text = f"0/{self.num_all_nodes} nodes are available:"
+        if d.pre_filter_message:
+            text += f" {d.pre_filter_message}."
+        else:
+            parts = reason_histogram(
+                d.node_to_status.values_explicit(), d.node_to_status.absent, self.num_all_nodes
+            )
+            if parts:
+                text += f" {', '.join(parts)}."
+        if d.post_filter_message:
+            text += f" {d.post_filter_message}"
+        return text
+
+
+def reason_histogram(statuses: Iterable[Status], absent: Status, num_all_nodes: int) -> list[str]:
+    """`["2 Insufficient cpu", ...]`, byte-wise sorted; nodes without a status count with the absent one's reasons."""
+    counts: Counter[str] = Counter()
+    seen = 0
+    for status in statuses:
+        seen += 1
+        counts.update(status.reasons)
+    if num_all_nodes > seen:
+        for reason in absent.reasons:
+            counts[reason] += num_all_nodes - seen
+    return sorted((f"{n} {reason}" for reason, n in counts.items()), key=lambda s: s.encode())

@@ -1,0 +1,50 @@
+"""The view of the cluster that one scheduling cycle works on (spec 01 §5.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from labkit.framework.node_info import NodeInfo
+
+
+class Snapshot:
+    """Node infos in scheduling order, with the sub-lists that plugins ask for.
+
+    Unchanged during a cycle. `list` order: zones round robin, nodes in order of addition.
+    """
+
+    def __init__(self, nodes: Iterable[NodeInfo] = ()) -> None:
+        self.nodes: list[NodeInfo] = []
+        self.by_name: dict[str, NodeInfo] = {}
+        #: Nodes having pods with any (anti-)affinity, in list order.
+        self.with_affinity: list[NodeInfo] = []
+        #: Nodes having pods with required anti-affinity, in list order.
+        self.with_required_anti_affinity: list[NodeInfo] = []
+        self.reset(nodes)
+
+    def reset(self, nodes: Iterable[NodeInfo]) -> None:
+        """Replace the node list and rebuild every derived list."""
+        self.nodes = list(nodes)
+        self.by_name = {n.name: n for n in self.nodes}
+        for i, n in enumerate(self.nodes):
+            n.index = i
+        self.refresh_sublists()
+
+    def refresh_sublists(self) -> None:
+        """Rebuild the affinity sub-lists after pods changed."""
+        self.with_affinity = [n for n in self.nodes if n.pods_with_affinity]
+        self.with_required_anti_affinity = [n for n in self.nodes if n.pods_with_required_anti_affinity]
+
+    def get(self, name: str) -> NodeInfo:
+        """The node `name`; KeyError with kube-scheduler's text when the snapshot lacks it."""
+        try:
+            return self.by_name[name]
+        except KeyError:
+            raise KeyError(f'nodeinfo not found for node name "{name}"') from None
+
+    def is_pvc_used(self, key: str) -> bool:
+        """True when some pod in the snapshot uses the claim `namespace/name`."""
+        return any(key in n.claim_counts for n in self.nodes)
+
+    def __len__(self) -> int:
+        return len(self.nodes)

@@ -1,0 +1,92 @@
+"""Other kinds that scheduling looks at: budgets, namespaces, and the owners of pods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from labkit.objects.meta import KubeObject, KubeStruct, LabelSelector
+
+
+class PodDisruptionBudgetSpec(KubeStruct):
+    """`spec` of a PodDisruptionBudget."""
+
+    selector: LabelSelector | None = None
+    min_available: int | str | None = None
+    max_unavailable: int | str | None = None
+
+
+class PodDisruptionBudgetStatus(KubeStruct):
+    """`status`: what preemption reads."""
+
+    disruptions_allowed: int = 0
+    disrupted_pods: dict[str, str] = {}
+
+
+class PodDisruptionBudget(KubeObject):
+    """A PodDisruptionBudget (`policy/v1`)."""
+
+    spec: PodDisruptionBudgetSpec = msgspec.field(default_factory=PodDisruptionBudgetSpec)
+    status: PodDisruptionBudgetStatus = msgspec.field(default_factory=PodDisruptionBudgetStatus)
+
+
+class Namespace(KubeObject):
+    """A Namespace; its labels matter to namespace selectors."""
+
+
+class PriorityClass(KubeObject):
+    """A PriorityClass (`scheduling.k8s.io/v1`)."""
+
+    value: int = 0
+    global_default: bool = False
+    preemption_policy: str | None = None
+
+
+class ServiceSpec(KubeStruct):
+    """`spec` of a Service or ReplicationController: an equality selector."""
+
+    selector: dict[str, str] | None = None
+
+
+class Service(KubeObject):
+    """A Service."""
+
+    spec: ServiceSpec = msgspec.field(default_factory=ServiceSpec)
+
+
+class ReplicationController(KubeObject):
+    """A ReplicationController."""
+
+    spec: ServiceSpec = msgspec.field(default_factory=ServiceSpec)
+
+
+class SelectorSpec(KubeStruct):
+    """`spec` of a ReplicaSet or StatefulSet as far as scheduling reads it."""
+
+    selector: LabelSelector | None = None
+
+
+class ReplicaSet(KubeObject):
+    """A ReplicaSet."""
+
+    spec: SelectorSpec = msgspec.field(default_factory=SelectorSpec)
+
+
+class StatefulSet(KubeObject):
+    """A StatefulSet."""
+
+    spec: SelectorSpec = msgspec.field(default_factory=SelectorSpec)
+
+
+class PodGroupSpec(KubeStruct):
+    """`spec` of a PodGroup (`scheduling.k8s.io/v1alpha2`): exactly one policy."""
+
+    scheduling_policy: dict[str, Any] = {}
+    priority: int | None = None
+
+
+class PodGroup(KubeObject):
+    """A native PodGroup (alpha, spec 15 §1)."""
+
+    spec: PodGroupSpec = msgspec.field(default_factory=PodGroupSpec)
