@@ -111,7 +111,7 @@ function control(c, send) {
     return h("div", { class: "lk-field" }, h("label", { for: id }, c.color && h("span", { class: "lk-swatch", style: `background:var(--lk-p-${c.color})` }), c.text),
       h("input", { type: "range", id, "data-id": c.id, min: c.min, max: c.max, step: c.step, value: c.value, disabled: !!c.disabled, "aria-valuetext": c.figure, oninput: (e) => set(Number(e.target.value)) }), h("output", { for: id }, c.figure));
   if (c.kind === "weight")
-    return h("div", { class: "lk-field" }, h("label", { for: id }, h("input", { type: "checkbox", "data-id": c.id + ".on", checked: c.on, "aria-label": c.toggle_label, onchange: (e) => send({ event: "set", id: c.id + ".on", value: e.target.checked }) }), h("span", { class: "lk-swatch", style: `background:var(--lk-p-${c.color})` }), c.text),
+    return h("div", { class: "lk-field lk-weight" }, h("label", { for: id }, h("input", { type: "checkbox", "data-id": c.id + ".on", checked: c.on, "aria-label": c.toggle_label, onchange: (e) => send({ event: "set", id: c.id + ".on", value: e.target.checked }) }), h("span", { class: "lk-swatch", style: `background:var(--lk-p-${c.color})` }), c.text),
       h("input", { type: "range", id, "data-id": c.id, min: c.min, max: c.max, step: 1, value: c.value, disabled: !c.on, "aria-label": c.weight_label, oninput: (e) => set(Number(e.target.value)) }), h("output", { for: id }, c.on ? String(c.value) : "–"));
   if (c.kind === "select")
     return h("div", { class: "lk-field lk-stacked" }, h("label", { for: id }, c.text), h("select", { id, "data-id": c.id, value: c.value, onchange: (e) => set(e.target.value) }, c.options.map((o) => h("option", { value: o.value }, o.text))));
