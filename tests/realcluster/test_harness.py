@@ -1,0 +1,143 @@
+"""The real trio does what the rest of these tests rely on."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from .binaries import BinariesError, find_binaries
+from .harness import HarnessError, RealControlPlane, make_node, make_pod, make_priority_class, wait_for
+
+pytestmark = pytest.mark.realcluster
+
+
+def test_pod_gets_the_node_that_fits(real_control_plane: RealControlPlane) -> None:
+    """2 CPUs wanted, nodes of 1 and 4 CPUs -> the big node, PodScheduled=True, event Scheduled."""
+    api = real_control_plane.api
+    api.create_all(make_node("small", cpu="1"), make_node("big", cpu="4"))
+    real_control_plane.start_scheduler()
+    api.create(make_pod("web", cpu="2", memory="64Mi"))
+
+    assert wait_for(lambda: api.node_of("web"), 20, "web bound") == "big"
+    assert api.condition("web")["status"] == "True"
+    (event,) = wait_for(lambda: api.events("web", "Scheduled"), 10, "event Scheduled")
+    assert event["note"] == "Successfully assigned default/web to big"
+
+
+def test_pod_that_fits_nowhere_says_why(real_control_plane: RealControlPlane) -> None:
+    """Three nodes, three reasons -> one message that counts them, in the condition and the event."""
+    api = real_control_plane.api
+    taint = {"key": "team", "value": "a", "effect": "NoSchedule"}
+    api.create_all(
+        make_node("n1", cpu="2"), make_node("n2", taints=[taint]), make_node("n3", unschedulable=True)
+    )
+    api.create(make_pod("resident", cpu="1", nodeName="n1"))
+    real_control_plane.start_scheduler()
+    api.create(make_pod("big", cpu="2"))
+
+    condition = wait_for(lambda: api.condition("big"), 20, "a PodScheduled condition")
+    expected = (
+        "0/3 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint(s), "
+        "1 node(s) were unschedulable. no new claims to deallocate, preemption: 0/3 nodes are available: "
+        "1 No preemption victims found for incoming pod, 2 Preemption is not helpful for scheduling."
+    )
+    assert (condition["status"], condition["reason"]) == ("False", "Unschedulable")
+    assert condition["message"] == expected
+    (event,) = wait_for(lambda: api.events("big", "FailedScheduling"), 10, "event FailedScheduling")
+    assert event["note"] == expected
+
+
+def test_important_pod_preempts(real_control_plane: RealControlPlane) -> None:
+    """A full node, a pod of higher priority -> the low one goes with event Preempted, the high is bound."""
+    api = real_control_plane.api
+    api.create_all(
+        make_priority_class("low", 10), make_priority_class("high", 1000), make_node("only", cpu="2")
+    )
+    real_control_plane.start_scheduler()
+    api.create(make_pod("filler", cpu="2", priorityClassName="low"))
+    wait_for(lambda: api.node_of("filler"), 20, "filler bound")
+    api.create(make_pod("urgent", cpu="2", priorityClassName="high"))
+
+    assert wait_for(lambda: api.node_of("urgent"), 20, "urgent bound") == "only"
+    assert set(api.placements()) == {"urgent"}
+    assert wait_for(lambda: api.events("filler", "Preempted"), 10, "event Preempted")
+
+
+def test_scheduler_follows_its_configuration(real_control_plane: RealControlPlane) -> None:
+    """MostAllocated under another scheduler name -> the fuller node; pods of other names are left alone."""
+    api = real_control_plane.api
+    strategy = {"type": "MostAllocated", "resources": [{"name": "cpu", "weight": 1}]}
+    profile = {
+        "schedulerName": "packer",
+        "pluginConfig": [{"name": "NodeResourcesFit", "args": {"scoringStrategy": strategy}}],
+        "plugins": {"score": {"disabled": [{"name": "*"}], "enabled": [{"name": "NodeResourcesFit"}]}},
+    }
+    api.create_all(make_node("empty", cpu="4"), make_node("fuller", cpu="4"))
+    api.create(make_pod("resident", cpu="1", nodeName="fuller"))
+    scheduler = real_control_plane.start_scheduler({"profiles": [profile]})
+    api.create_all(make_pod("other", cpu="1"), make_pod("mine", cpu="1", scheduler="packer"))
+
+    assert wait_for(lambda: api.node_of("mine"), 20, "mine bound") == "fuller"
+    assert api.node_of("other") == ""
+    assert "scheduler_schedule_attempts_total" in scheduler.get("/metrics")
+
+
+def test_wrong_configuration_is_reported_with_the_log(real_control_plane: RealControlPlane) -> None:
+    """An illegal value -> kube-scheduler ends, and the harness's error shows the validation message."""
+    with pytest.raises(HarnessError, match="percentageOfNodesToScore") as caught:
+        real_control_plane.start_scheduler({"percentageOfNodesToScore": 101})
+    assert "ended with status 1" in str(caught.value)
+
+
+def test_kubectl_and_reset(real_control_plane: RealControlPlane) -> None:
+    """kubectl reaches the real server; reset leaves no node, pod or namespace of a test behind."""
+    api = real_control_plane.api
+    api.create(make_node("n1"))
+    real_control_plane.kubectl("create", "namespace", "team")
+    real_control_plane.kubectl("-n", "team", "run", "p", "--image=i")
+    names = real_control_plane.kubectl("get", "nodes,pods", "-A", "-o", "name").stdout.split()
+    assert names == ["node/n1", "pod/p"]
+    real_control_plane.reset()
+    assert api.list("Node") == api.list("Pod") == []
+    assert "team" not in {item["metadata"]["name"] for item in api.list("Namespace")}
+
+
+def test_stop_ends_its_own_programs_only(real_control_plane: RealControlPlane) -> None:
+    """Of two control planes one is stopped -> its children and directory are gone, the other lives on."""
+    with RealControlPlane(real_control_plane.binaries, authorization="AlwaysAllow") as second:
+        assert second.api.list("Pod") == []
+        directory = second.directory
+    assert not directory.exists()
+    assert real_control_plane.api.ready()
+    listing = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    assert str(directory) not in listing
+    assert str(real_control_plane.directory) in listing
+
+
+def test_assets_directory_without_a_way_to_complete_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """KUBEBUILDER_ASSETS without kube-scheduler, no Go -> an error naming both; without either -> None."""
+    for tool in ("etcd", "kube-apiserver"):
+        (tmp_path / tool).touch(mode=0o755)
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path))
+    monkeypatch.setenv("LABKIT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(f"{find_binaries.__module__}.find_go", lambda: None)
+    with pytest.raises(BinariesError, match=f"KUBEBUILDER_ASSETS={tmp_path} has no kube-scheduler"):
+        find_binaries()
+    monkeypatch.delenv("KUBEBUILDER_ASSETS")
+    assert find_binaries() is None
+
+
+def test_complete_assets_directory_is_taken_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """KUBEBUILDER_ASSETS with all three programs -> exactly these paths, whatever the cache holds."""
+    for tool in ("etcd", "kube-apiserver", "kube-scheduler"):
+        (tmp_path / tool).touch(mode=0o755)
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path))
+    found = find_binaries()
+    assert found is not None
+    assert {found.etcd.parent, found.kube_apiserver.parent, found.kube_scheduler.parent} == {tmp_path}
+    assert os.access(found.etcd, os.X_OK)
