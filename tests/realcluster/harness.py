@@ -304,6 +304,10 @@ class RealControlPlane:
         """Log of ``etcd`` or ``kube-apiserver`` so far."""
         return (self.directory / f"{program}.log").read_text(errors="replace")
 
+    def pids(self) -> list[int]:
+        """Process ids of etcd and kube-apiserver."""
+        return [process.pid for process in self._processes]
+
     def reset(self) -> None:
         """Stop the schedulers started here and delete every object that a test can have made."""
         while self._schedulers:
