@@ -66,8 +66,8 @@ def find_binaries(verbose: bool = False) -> Binaries | None:
     """The three programs, built when there is Go; None when there is neither Go nor ``KUBEBUILDER_ASSETS``.
 
     The first call on a machine builds for some minutes. Several processes may call it at once: one builds,
-    others wait. Raises BinariesError when the build fails, or when KUBEBUILDER_ASSETS is set, lacks a tool, and
-    there is no Go to build it.
+    the others wait. Raises BinariesError when the build fails, or when KUBEBUILDER_ASSETS is set and lacks a
+    tool that there is no Go to build.
     """
     present = {tool: path for tool in TOOLS if (path := _find(tool)) is not None}
     missing = [tool for tool in TOOLS if tool not in present]
