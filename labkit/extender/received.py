@@ -1,0 +1,130 @@
+"""Nodes as an extender receives them: decoded only as far as a plugin reads.
+
+In the whole-node form each node stays bytes; its labels, taints and allocatable amounts are decoded when a
+plugin first looks at `node`, its image list and conditions only when those are read. In the name form a node
+is looked up by name, or known by nothing but its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from labkit.framework.node_info import NodeInfo
+from labkit.objects.meta import KubeObject, KubeStruct, ObjectMeta, ResourceList
+from labkit.objects.node import ContainerImage, Node, NodeCondition, NodeSpec
+from labkit.objects.pod import Pod
+
+#: Node name -> what the extender knows of it, or None.
+NodeSource = Callable[[str], NodeInfo | None]
+
+_NULL = msgspec.Raw(b"null")
+_decode_images = msgspec.json.Decoder(list[ContainerImage] | None).decode
+_decode_conditions = msgspec.json.Decoder(list[NodeCondition] | None).decode
+
+
+class _LazyStatus(KubeStruct, dict=True):
+    """Stands in for NodeStatus; the long lists are decoded when read."""
+
+    allocatable: ResourceList = {}
+    capacity: ResourceList = {}
+    declared_features: list[str] = []
+    raw_images: msgspec.Raw = msgspec.field(default=_NULL, name="images")
+    raw_conditions: msgspec.Raw = msgspec.field(default=_NULL, name="conditions")
+
+    @property
+    def images(self) -> list[ContainerImage]:
+        """`status.images`."""
+        if "images" not in self.__dict__:
+            self.__dict__["images"] = _decode_images(self.raw_images) or []
+        found: list[ContainerImage] = self.__dict__["images"]
+        return found
+
+    @property
+    def conditions(self) -> list[NodeCondition]:
+        """`status.conditions`."""
+        if "conditions" not in self.__dict__:
+            self.__dict__["conditions"] = _decode_conditions(self.raw_conditions) or []
+        found: list[NodeCondition] = self.__dict__["conditions"]
+        return found
+
+
+class _LazyNode(KubeObject):
+    spec: NodeSpec = msgspec.field(default_factory=NodeSpec)
+    status: _LazyStatus = msgspec.field(default_factory=_LazyStatus)
+
+
+_decode_node = msgspec.json.Decoder(_LazyNode).decode
+_decode_pod = msgspec.json.Decoder(Pod).decode
+
+
+class ReceivedNode(NodeInfo):
+    """A NodeInfo over undecoded bytes; it holds no pods, as the protocol sends none (spec 04 §6)."""
+
+    __slots__ = ("raw",)
+
+    def __init__(self, raw: msgspec.Raw, index: int) -> None:
+        # Slots of NodeInfo stay unset until __getattr__ is asked for one: most plugins read one field.
+        self.raw = raw
+        self.index = index
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "node":
+            self.node = decode_node(self.raw)
+            return self.node
+        if name in NodeInfo.__slots__:
+            index = self.index
+            NodeInfo.__init__(self, self.node)
+            self.index = index
+            return getattr(self, name)
+        raise AttributeError(f"NodeInfo has no attribute {name!r}")
+
+
+def decode_node(raw: msgspec.Raw) -> Node:
+    """The node in `raw`, its long lists still undecoded. ValueError when a field has the wrong type."""
+    try:
+        return _decode_node(raw)  # type: ignore[return-value]  # same attributes as Node
+    except msgspec.ValidationError:
+        cleaned: Node = msgspec.convert(without_nulls(msgspec.json.decode(raw)), Node)
+        return cleaned
+
+
+def decode_pod(raw: msgspec.Raw) -> Pod:
+    """The pod in `raw`. ValueError when a field has the wrong type."""
+    try:
+        return _decode_pod(raw)
+    except msgspec.ValidationError:
+        return msgspec.convert(without_nulls(msgspec.json.decode(raw)), Pod)
+
+
+def without_nulls(value: Any) -> Any:
+    """The same JSON value without null members: in Kubernetes null means absent."""
+    if isinstance(value, dict):
+        return {k: without_nulls(v) for k, v in value.items() if v is not None}
+    if isinstance(value, list):
+        return [without_nulls(v) for v in value]
+    return value
+
+
+class NamedNodes:
+    """Nodes for the name form: from a source where there is one, else known by name only. Bounded memory."""
+
+    def __init__(self, source: NodeSource | None = None, limit: int = 50_000) -> None:
+        self._source = source
+        self._limit = limit
+        self._bare: dict[str, NodeInfo] = {}
+
+    def get(self, name: str) -> NodeInfo:
+        """What is known of node `name`."""
+        if self._source is not None:
+            known = self._source(name)
+            if known is not None:
+                return known
+        bare = self._bare.get(name)
+        if bare is None:
+            if len(self._bare) >= self._limit:
+                self._bare.clear()
+            bare = self._bare[name] = NodeInfo(Node(metadata=ObjectMeta(name=name)))
+        return bare

@@ -1,0 +1,360 @@
+"""HTTP for an ExtenderService: one thread a connection, bodies read and written without copies.
+
+The standard library's server rather than an ASGI stack: 52 MB node lists are read straight into one buffer and
+passed nodes are sent straight out of it, which keeps memory near the size of the request body.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import socket
+import ssl
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from labkit.errors import LabError
+from labkit.extender.metrics import ExtenderMetrics
+from labkit.extender.service import VERBS, ExtenderService, PluginFailure
+from labkit.extender.wire import Chunks, WireError, encode_binding_result, encode_filter_result
+
+#: Larger bodies are refused with 413: five times the largest cluster's node list.
+MAX_BODY_BYTES = 512 * 1024 * 1024
+#: Below kube-scheduler's default httpTimeout of 5 s, so that it hears why.
+DEFAULT_DEADLINE_SECONDS = 4.0
+_IOV = 512
+
+
+class RequestDeadline(BaseException):
+    """Raised inside a plugin that runs past the request's deadline."""
+
+
+class _Active:
+    """A request being answered; whoever takes `open` first, the worker or the watchdog, writes the answer."""
+
+    __slots__ = ("deadline", "handler", "lock", "open", "thread_id", "verb")
+
+    def __init__(self, handler: _Handler, verb: str, deadline: float) -> None:
+        self.handler = handler
+        self.verb = verb
+        self.deadline = deadline
+        self.lock = threading.Lock()
+        self.open = True
+        self.thread_id = threading.get_ident()
+
+    def close(self) -> bool:
+        with self.lock:
+            was, self.open = self.open, False
+            return was
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    wbufsize = 0
+    timeout = 600
+    server: _Server
+
+    def do_GET(self) -> None:
+        path = self.path.split("?", 1)[0]
+        if path in ("/healthz", "/livez", "/readyz"):
+            self._reply(200, [b"ok"], b"text/plain; charset=utf-8")
+        elif path == "/metrics":
+            self._reply(200, [self.server.metrics.render()], b"text/plain; version=0.0.4; charset=utf-8")
+        elif path.rstrip("/").rsplit("/", 1)[-1] in VERBS:
+            self._complain(405, "use POST: kube-scheduler posts JSON to this path", ((b"Allow", b"POST"),))
+        else:
+            self._complain(404, f"nothing at {path}; this extender serves POST {', '.join('/' + v for v in VERBS)}")
+
+    do_HEAD = do_GET
+
+    def do_POST(self) -> None:
+        started = time.perf_counter()
+        verb = self.path.split("?", 1)[0].rstrip("/").rsplit("/", 1)[-1]
+        body = self._body()
+        if body is None:
+            return
+        if verb not in VERBS:
+            self._complain(404, f"unknown verb {verb!r}; this extender serves {', '.join('/' + v for v in VERBS)}")
+            return
+        code = self._answer(verb, body)
+        self.server.metrics.observe(verb, code, time.perf_counter() - started)
+
+    def _answer(self, verb: str, body: bytearray) -> int:
+        active = self.server.watch(self, verb)
+        code = 200
+        try:
+            try:
+                chunks = self.server.service.answer(verb, body)
+            except WireError as e:
+                code, chunks = 400, _error(f"invalid request: {e}")
+            except PluginFailure as e:
+                code, chunks = 500, _error(str(e))
+            except Exception as e:
+                code, chunks = 500, _error(f"{type(e).__name__}: {e}")
+            finally:
+                mine = self.server.unwatch(active)
+        except RequestDeadline:
+            mine = self.server.unwatch(active)
+        if not mine:
+            self.close_connection = True
+            return 504
+        self._reply(code, chunks)
+        return code
+
+    def deadline_passed(self, verb: str, seconds: float) -> None:
+        """Answer for a plugin that takes too long, from the watchdog's thread."""
+        text = f"the plugins took longer than the deadline of {seconds:g} s for one {verb} request"
+        if verb == "filter":
+            code, chunks = 200, encode_filter_result(error=text)
+        elif verb == "bind":
+            code, chunks = 200, encode_binding_result(text)
+        else:
+            code, chunks = 504, _error(text)
+        with contextlib.suppress(OSError):
+            self._reply(code, chunks, close=True)
+            self.connection.shutdown(socket.SHUT_WR)
+
+    def _body(self) -> bytearray | None:
+        if "chunked" in (self.headers.get("Transfer-Encoding") or "").lower():
+            return self._chunked_body()
+        try:
+            size = int(self.headers.get("Content-Length") or 0)
+        except ValueError:
+            size = -1
+        if size < 0:
+            return self._refuse(400, f"Content-Length {self.headers.get('Content-Length')!r} is not a number")
+        if size > MAX_BODY_BYTES:
+            return self._refuse(413, f"the body of {size} bytes is larger than {MAX_BODY_BYTES}")
+        body = bytearray(size)
+        view = memoryview(body)
+        got = 0
+        while got < size:
+            n = self.rfile.readinto(view[got:])  # type: ignore[attr-defined]  # BufferedReader
+            if not n:
+                self.close_connection = True
+                return None
+            got += n
+        return body
+
+    def _chunked_body(self) -> bytearray | None:
+        body = bytearray()
+        while True:
+            line = self.rfile.readline(66)
+            try:
+                size = int(line.split(b";", 1)[0], 16)
+            except ValueError:
+                return self._refuse(400, "malformed chunked body")
+            if len(body) + size > MAX_BODY_BYTES:
+                return self._refuse(413, f"the body is larger than {MAX_BODY_BYTES} bytes")
+            body += self.rfile.read(size)
+            self.rfile.readline(3)
+            if size == 0:
+                return body
+
+    def _refuse(self, code: int, text: str) -> None:
+        self.close_connection = True
+        self._complain(code, text)
+
+    def _complain(self, code: int, text: str, headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
+        self._reply(code, _error(text), headers=headers)
+
+    def _reply(
+        self,
+        code: int,
+        chunks: Chunks,
+        content_type: bytes = b"application/json",
+        *,
+        headers: tuple[tuple[bytes, bytes], ...] = (),
+        close: bool = False,
+    ) -> None:
+        size = sum(map(len, chunks))
+        head = b"HTTP/1.1 %d %b\r\nContent-Type: %b\r\nContent-Length: %d\r\n" % (
+            code,
+            _REASONS.get(code, b"Unknown"),
+            content_type,
+            size,
+        )
+        for name, value in headers:
+            head += b"%b: %b\r\n" % (name, value)
+        if close or self.close_connection:
+            head += b"Connection: close\r\n"
+        head += b"\r\n"
+        if self.command == "HEAD":
+            chunks = []
+        if size < 65536:
+            self.connection.sendall(head + b"".join(chunks))
+        else:
+            self.connection.sendall(head)
+            _send_all(self.connection, chunks)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Quiet: the service keeps records, and notebooks must not get stray output."""
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 512
+    allow_reuse_address = True
+
+    def __init__(
+        self,
+        address: tuple[str, int],
+        service: ExtenderService,
+        tls: ssl.SSLContext | None,
+        deadline: float,
+    ) -> None:
+        self.service = service
+        self.metrics = ExtenderMetrics()
+        self._tls = tls
+        self._deadline = deadline
+        self._active: set[_Active] = set()
+        self._active_lock = threading.Lock()
+        self.stopping = threading.Event()
+        super().__init__(address, _Handler)
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        if self._tls is None:
+            super().finish_request(request, client_address)
+            return
+        # The handshake runs on the connection's own thread: a silent client must not block the others.
+        request.settimeout(10)
+        try:
+            secured = self._tls.wrap_socket(request, server_side=True)
+        except (OSError, ssl.SSLError):
+            return
+        super().finish_request(secured, client_address)
+        with contextlib.suppress(OSError):
+            secured.close()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A connection that breaks is no news."""
+
+    def watch(self, handler: _Handler, verb: str) -> _Active:
+        active = _Active(handler, verb, time.monotonic() + self._deadline)
+        with self._active_lock:
+            self._active.add(active)
+        return active
+
+    def unwatch(self, active: _Active) -> bool:
+        with self._active_lock:
+            self._active.discard(active)
+        return active.close()
+
+    def watchdog(self) -> None:
+        """Answer overdue requests and interrupt their plugins."""
+        while not self.stopping.wait(0.05):
+            now = time.monotonic()
+            with self._active_lock:
+                overdue = [a for a in self._active if a.deadline < now]
+                self._active.difference_update(overdue)
+            for active in overdue:
+                if active.close():
+                    active.handler.deadline_passed(active.verb, self._deadline)
+                    ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                        ctypes.c_ulong(active.thread_id), ctypes.py_object(RequestDeadline)
+                    )
+
+
+class ExtenderServer:
+    """A running extender. `url` is what goes into `urlPrefix`; `stop()` ends it; also a context manager."""
+
+    def __init__(
+        self,
+        service: ExtenderService,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        tls_cert: str | None = None,
+        tls_key: str | None = None,
+        client_ca: str | None = None,
+        deadline: float = DEFAULT_DEADLINE_SECONDS,
+    ) -> None:
+        self.service = service
+        tls = _tls_context(tls_cert, tls_key, client_ca)
+        try:
+            self._server = _Server((host, port), service, tls, deadline)
+        except OSError as e:
+            raise LabError(f"cannot listen on {host}:{port}: {e.strerror or e}", hint="choose another --port") from e
+        self.host, self.port = self._server.server_address[0], int(self._server.server_address[1])
+        scheme = "https" if tls else "http"
+        self.url = f"{scheme}://{f'[{self.host}]' if ':' in str(self.host) else self.host}:{self.port}"
+        self._threads = [
+            threading.Thread(target=self._server.serve_forever, args=(0.1,), name="extender", daemon=True),
+            threading.Thread(target=self._server.watchdog, name="extender-deadlines", daemon=True),
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    @property
+    def metrics(self) -> ExtenderMetrics:
+        """Counters of this server."""
+        return self._server.metrics
+
+    def wait(self) -> None:
+        """Block until `stop()` is called from elsewhere."""
+        self._server.stopping.wait()
+
+    def stop(self) -> None:
+        """Stop listening. Idempotent; requests that are being answered finish."""
+        if self._server.stopping.is_set():
+            return
+        self._server.stopping.set()
+        self._server.shutdown()
+        self._server.server_close()
+
+    def __enter__(self) -> ExtenderServer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+def _tls_context(cert: str | None, key: str | None, client_ca: str | None) -> ssl.SSLContext | None:
+    if cert is None and key is None and client_ca is None:
+        return None
+    if cert is None or key is None:
+        raise LabError("TLS needs both --tls-cert and --tls-key", hint="give the two PEM files")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(cert, key)
+        if client_ca is not None:
+            context.load_verify_locations(client_ca)
+            context.verify_mode = ssl.CERT_REQUIRED
+    except (OSError, ssl.SSLError) as e:
+        raise LabError(f"cannot use the TLS files {cert}, {key}{f', {client_ca}' if client_ca else ''}: {e}") from e
+    return context
+
+
+def _send_all(connection: socket.socket, chunks: Chunks) -> None:
+    if isinstance(connection, ssl.SSLSocket):
+        for i in range(0, len(chunks), 16):
+            connection.sendall(b"".join(chunks[i : i + 16]))
+        return
+    views = [memoryview(c) for c in chunks]
+    start = 0
+    while start < len(views):
+        sent = connection.sendmsg(views[start : start + _IOV])
+        while start < len(views) and sent >= len(views[start]):
+            sent -= len(views[start])
+            start += 1
+        if sent:
+            views[start] = views[start][sent:]
+
+
+def _error(text: str) -> Chunks:
+    return [json.dumps({"Error": text}).encode()]
+
+
+_REASONS = {
+    200: b"OK",
+    400: b"Bad Request",
+    404: b"Not Found",
+    405: b"Method Not Allowed",
+    413: b"Payload Too Large",
+    500: b"Internal Server Error",
+    504: b"Gateway Timeout",
+}
