@@ -294,9 +294,10 @@ class ExtenderServer:
         """Counters of this server."""
         return self._server.metrics
 
-    def wait(self) -> None:
-        """Block until `stop()` is called from elsewhere."""
-        self._server.stopping.wait()
+    @property
+    def stopped(self) -> bool:
+        """True after `stop()`."""
+        return self._server.stopping.is_set()
 
     def stop(self) -> None:
         """Stop listening. Idempotent; requests that are being answered finish."""
