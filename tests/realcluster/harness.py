@@ -58,8 +58,9 @@ _CLEARED = (
         "PodDisruptionBudget",
         "PersistentVolumeClaim",
     ),
-    *("Service", "Node", "PersistentVolume", "PriorityClass", "StorageClass", "CSINode"),
+    *("Node", "PersistentVolume", "StorageClass", "CSINode"),
 )
+_AT_ONCE = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0}
 
 
 class RealScheduler:
@@ -313,12 +314,13 @@ class RealControlPlane:
         while self._schedulers:
             self._schedulers.pop().stop()
         for kind in _CLEARED:
+            for namespace in {item["metadata"].get("namespace") for item in self.api.list(kind)}:
+                self.api.call("DELETE", self.api.path(kind, namespace=namespace), _AT_ONCE)
+        for kind, kept in (("Service", "kubernetes"), ("PriorityClass", "system-"), ("ConfigMap", "kube-")):
             for item in self.api.list(kind):
                 meta = item["metadata"]
-                if not meta["name"].startswith("system-") and not (
-                    kind == "Service" and meta["name"] == "kubernetes"
-                ):
-                    _delete(self.api, kind, meta["name"], meta.get("namespace", "default"))
+                if not meta["name"].startswith(kept) and meta.get("namespace") != "kube-system":
+                    _delete(self.api, kind, meta["name"], meta.get("namespace", ""))
         for item in self.api.list("Namespace"):
             if item["metadata"]["name"] not in SYSTEM_NAMESPACES:
                 self._drop_namespace(item["metadata"]["name"])
