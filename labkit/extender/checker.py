@@ -203,6 +203,12 @@ def _filter_form(call: _Caller, form: str, *, optional: bool) -> Finding:
     return Finding(case, FAIL, problem, consequence + (" (if you configure this form)" if optional else ""))
 
 
+def _kept(answer: Answer, form: str) -> str:
+    result = answer.json()
+    kept = _get(result, "NodeNames") if form == "names" else _get(_get(result, "Nodes"), "items")
+    return f"{len(kept or [])} of 3 nodes pass"
+
+
 def _filter_problem(answer: Answer, form: str) -> tuple[str, str]:
     """(what is wrong, what kube-scheduler does about it); ("", "") when all is well."""
     if answer.problem:

@@ -7,7 +7,7 @@ is looked up by name, or known by nothing but its name.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -21,6 +21,7 @@ from labkit.objects.pod import Pod
 NodeSource = Callable[[str], NodeInfo | None]
 
 _NULL = msgspec.Raw(b"null")
+_EMPTY = msgspec.Raw(b"{}")
 _decode_images = msgspec.json.Decoder(list[ContainerImage] | None).decode
 _decode_conditions = msgspec.json.Decoder(list[NodeCondition] | None).decode
 
@@ -52,43 +53,67 @@ class _LazyStatus(KubeStruct, dict=True):
 
 
 class _LazyNode(KubeObject):
-    spec: NodeSpec = msgspec.field(default_factory=NodeSpec)
-    status: _LazyStatus = msgspec.field(default_factory=_LazyStatus)
+    """Stands in for Node: metadata is decoded, spec and status when a plugin reads them."""
+
+    raw_spec: msgspec.Raw = msgspec.field(default=_EMPTY, name="spec")
+    raw_status: msgspec.Raw = msgspec.field(default=_EMPTY, name="status")
+
+    @property
+    def spec(self) -> NodeSpec:
+        """`spec`."""
+        if "spec" not in self.__dict__:
+            self.__dict__["spec"] = _decode_part(_decode_spec, NodeSpec, self.raw_spec)
+        found: NodeSpec = self.__dict__["spec"]
+        return found
+
+    @property
+    def status(self) -> _LazyStatus:
+        """`status`."""
+        if "status" not in self.__dict__:
+            self.__dict__["status"] = _decode_part(_decode_status, _LazyStatus, self.raw_status)
+        found: _LazyStatus = self.__dict__["status"]
+        return found
 
 
 _decode_node = msgspec.json.Decoder(_LazyNode).decode
+_decode_spec = msgspec.json.Decoder(NodeSpec).decode
+_decode_status = msgspec.json.Decoder(_LazyStatus).decode
 _decode_pod = msgspec.json.Decoder(Pod).decode
 
 
 class ReceivedNode(NodeInfo):
     """A NodeInfo over undecoded bytes; it holds no pods, as the protocol sends none (spec 04 §6)."""
 
-    __slots__ = ("raw",)
+    __slots__ = ()
 
     def __init__(self, raw: msgspec.Raw, index: int) -> None:
-        # Slots of NodeInfo stay unset until __getattr__ is asked for one: most plugins read one field.
-        self.raw = raw
+        # The other slots of NodeInfo stay unset until __getattr__ is asked for one: most plugins read labels.
+        self.node = decode_node(raw)
         self.index = index
 
     def __getattr__(self, name: str) -> Any:
-        if name == "node":
-            self.node = decode_node(self.raw)
-            return self.node
-        if name in NodeInfo.__slots__:
-            index = self.index
-            NodeInfo.__init__(self, self.node)
-            self.index = index
-            return getattr(self, name)
-        raise AttributeError(f"NodeInfo has no attribute {name!r}")
+        if name not in NodeInfo.__slots__:
+            raise AttributeError(f"NodeInfo has no attribute {name!r}")
+        index = self.index
+        NodeInfo.__init__(self, self.node)
+        self.index = index
+        return getattr(self, name)
 
 
 def decode_node(raw: msgspec.Raw) -> Node:
-    """The node in `raw`, its long lists still undecoded. ValueError when a field has the wrong type."""
+    """The node in `raw`, decoded as far as its metadata. ValueError when a field has the wrong type."""
     try:
         return _decode_node(raw)  # type: ignore[return-value]  # same attributes as Node
     except msgspec.ValidationError:
         cleaned: Node = msgspec.convert(without_nulls(msgspec.json.decode(raw)), Node)
         return cleaned
+
+
+def _decode_part(decode: Callable[[msgspec.Raw], Any], cls: type, raw: msgspec.Raw) -> Any:
+    try:
+        return decode(raw)
+    except msgspec.ValidationError:
+        return msgspec.convert(without_nulls(msgspec.json.decode(raw)) or {}, cls)
 
 
 def decode_pod(raw: msgspec.Raw) -> Pod:
@@ -115,6 +140,13 @@ class NamedNodes:
         self._source = source
         self._limit = limit
         self._bare: dict[str, NodeInfo] = {}
+
+    def all(self, names: Sequence[str]) -> list[NodeInfo]:
+        """What is known of each of `names`."""
+        if self._source is not None:
+            return [self.get(name) for name in names]
+        bare = self._bare
+        return [bare.get(name) or self.get(name) for name in names]
 
     def get(self, name: str) -> NodeInfo:
         """What is known of node `name`."""

@@ -109,11 +109,11 @@ class ExtenderService:
 
     # --- verbs --------------------------------------------------------------------------------------------
 
-    def answer(self, verb: str, body: bytes | bytearray) -> wire.Chunks:
+    def answer(self, verb: str, body: wire.Body) -> wire.Chunks:
         """The response body for `verb`. WireError when the request cannot be read."""
         return _VERBS[verb](self, body)
 
-    def filter(self, body: bytes | bytearray) -> wire.Chunks:
+    def filter(self, body: wire.Body) -> wire.Chunks:
         """`/filter`: which nodes pass, and why the others do not."""
         args = wire.decode_filter_args(body)
         record = self._record("filter", args)
@@ -134,7 +134,7 @@ class ExtenderService:
             unresolvable=unresolvable,
         )
 
-    def prioritize(self, body: bytes | bytearray) -> wire.Chunks:
+    def prioritize(self, body: wire.Body) -> wire.Chunks:
         """`/prioritize`: a score of 0..10 a node, the rounded mean of the Score plugins.
 
         The protocol has no error member here: a failing plugin is answered as a server error, and
@@ -151,7 +151,7 @@ class ExtenderService:
         record.scores = dict(zip((n.name for n in nodes), totals, strict=True))
         return wire.encode_host_priorities(record.scores.items())
 
-    def preempt(self, body: bytes | bytearray) -> wire.Chunks:
+    def preempt(self, body: wire.Body) -> wire.Chunks:
         """`/preempt`: the candidates that PostFilter plugins leave, always in the meta form."""
         args = wire.decode_preempt_args(body)
         record = self._record("preempt", None, len(args.victims))
@@ -166,7 +166,7 @@ class ExtenderService:
         record.kept = len(victims)
         return wire.encode_preemption_result(victims)
 
-    def bind(self, body: bytes | bytearray) -> wire.Chunks:
+    def bind(self, body: wire.Body) -> wire.Chunks:
         """`/bind`: the first Bind plugin that does not Skip binds the pod through the cluster client."""
         args = wire.decode_bind_args(body)
         record = self._record("bind", None, 1)
@@ -192,8 +192,7 @@ class ExtenderService:
         if args.nodes is not None:
             nodes = [ReceivedNode(raw, i) for i, raw in enumerate(args.nodes)]
         elif args.node_names is not None:
-            get = self._names.get
-            nodes = [get(name) for name in args.node_names]
+            nodes = self._names.all(args.node_names)
         else:
             raise PluginFailure(NO_NODES)
         return decode_pod(args.pod), nodes
@@ -396,7 +395,7 @@ def _score(plugin: object, value: Any, node: NodeInfo) -> int:
     return score
 
 
-_VERBS: dict[str, Callable[[ExtenderService, bytes | bytearray], wire.Chunks]] = {
+_VERBS: dict[str, Callable[[ExtenderService, wire.Body], wire.Chunks]] = {
     "filter": ExtenderService.filter,
     "prioritize": ExtenderService.prioritize,
     "preempt": ExtenderService.preempt,

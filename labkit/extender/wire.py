@@ -14,6 +14,7 @@ import msgspec
 Raw = msgspec.Raw
 #: Pieces of a response body, sent one after another without being joined.
 Chunks = list[bytes | memoryview]
+Body = bytes | bytearray | memoryview
 
 
 class WireError(ValueError):
@@ -74,7 +75,7 @@ _decode_raws = msgspec.json.Decoder(list[Raw] | None).decode
 _decode_names = msgspec.json.Decoder(list[str] | None).decode
 
 
-def decode_filter_args(body: bytes | bytearray | memoryview) -> FilterArgs:
+def decode_filter_args(body: Body) -> FilterArgs:
     """Read the body of `/filter` or `/prioritize`. WireError when it is not JSON of the right types."""
     try:
         args = _decode_args(body)
@@ -90,7 +91,7 @@ def decode_filter_args(body: bytes | bytearray | memoryview) -> FilterArgs:
     return _decode_tolerantly(body)
 
 
-def _decode_tolerantly(body: bytes | bytearray | memoryview) -> FilterArgs:
+def _decode_tolerantly(body: Body) -> FilterArgs:
     """The same for any spelling of the member names, as Go's decoder allows."""
     members = _members(body, "the request")
     node_list = _member(members, "Nodes")
@@ -107,13 +108,13 @@ def _decode_tolerantly(body: bytes | bytearray | memoryview) -> FilterArgs:
     )
 
 
-def decode_bind_args(body: bytes | bytearray | memoryview) -> BindArgs:
+def decode_bind_args(body: Body) -> BindArgs:
     """Read the body of `/bind`. WireError when it is not JSON of the right types."""
     members = _members(body, "the request")
     return BindArgs(*(_text(members, name) for name in ("PodName", "PodNamespace", "PodUID", "Node")))
 
 
-def decode_preempt_args(body: bytes | bytearray | memoryview) -> PreemptArgs:
+def decode_preempt_args(body: Body) -> PreemptArgs:
     """Read the body of `/preempt`, in the whole-object or the meta form."""
     members = _members(body, "the request")
     victims: dict[str, NodeVictims] = {}
