@@ -1,14 +1,16 @@
-"""Errors a person sees. Every one says where, what, and what to do about it; none needs a traceback."""
+"""Errors that a person sees.
+
+    LabError                what went wrong, and a hint that says what to do
+    └── InputError          something in a file or object: file, document, object, field, value
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-_LONGEST_VALUE = 80
-
 
 class LabError(Exception):
-    """Base of all errors that are shown to people. `message` says what is wrong, `hint` what to do."""
+    """A problem that is the user's to solve; shown without a traceback."""
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)
@@ -16,16 +18,11 @@ class LabError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        return f"{self.message}\n  {self.hint}" if self.hint else self.message
+        return f"{self.message}\n{self.hint}" if self.hint else self.message
 
 
 class InputError(LabError, ValueError):
-    """Input that cannot be used. Everything but the message is optional.
-
-    `file` is a path or another name of the source; `document` counts from 1 inside a multi-document file;
-    `object` is like "Pod default/web"; `field` is a path like "spec.containers[0].resources"; `value` is
-    shown as given, shortened. `str()` gives one line, and a second one when there is a hint.
-    """
+    """Bad input: where it stands (file, document number from 1, object, field), its value, and what to do."""
 
     def __init__(
         self,
@@ -38,30 +35,33 @@ class InputError(LabError, ValueError):
         value: Any = None,
         hint: str | None = None,
     ) -> None:
-        super().__init__(message, hint=hint)
         self.file = file
         self.document = document
         self.object = object
         self.field = field
         self.value = value
+        self.problem = message
+        super().__init__(self._text(message), hint=hint)
 
-    def __str__(self) -> str:
-        where = ", ".join(
-            part
-            for part in (
-                self.file,
-                f"document {self.document}" if self.document is not None else None,
-                self.object,
-            )
-            if part
+    def _text(self, message: str) -> str:
+        place = [self.file] if self.file else []
+        if self.document is not None:
+            place.append(f"document {self.document}")
+        if self.object:
+            place.append(self.object)
+        if self.field:
+            place.append(self.field)
+        where = ", ".join(place)
+        return f"{where}: {message}" if where else message
+
+    def located(self, *, file: str | None = None, document: int | None = None, object: str | None = None) -> InputError:
+        """The same error with what is missing of its place filled in."""
+        return InputError(
+            self.problem,
+            file=self.file or file,
+            document=self.document if self.document is not None else document,
+            object=self.object or object,
+            field=self.field,
+            value=self.value,
+            hint=self.hint,
         )
-        parts = [part for part in (where, self.field, self.message) if part]
-        line = ": ".join(parts)
-        if self.value is not None:
-            line += f" (got {_short(self.value)})"
-        return f"{line}\n  {self.hint}" if self.hint else line
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 4] + " ..."
