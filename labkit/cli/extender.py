@@ -28,9 +28,13 @@ def register(app: typer.Typer) -> None:
         port: Annotated[int, typer.Option(help="0 = any free port", min=0, max=65535)] = 8888,
         tls_cert: Annotated[str | None, typer.Option(help="PEM file")] = None,
         tls_key: Annotated[str | None, typer.Option(help="PEM file")] = None,
-        client_ca: Annotated[str | None, typer.Option(help="PEM file; clients must then show a certificate")] = None,
+        client_ca: Annotated[
+            str | None, typer.Option(help="PEM file; clients must then show a certificate")
+        ] = None,
         deadline: Annotated[float, typer.Option(help="seconds a request may take", min=0.05)] = 4.0,
-        kubeconfig: Annotated[str | None, typer.Option(help="cluster for Bind plugins and node look-ups")] = None,
+        kubeconfig: Annotated[
+            str | None, typer.Option(help="cluster for Bind plugins and node look-ups")
+        ] = None,
         in_cluster: Annotated[bool, typer.Option(help="use the pod's service account")] = False,
         verbose: Annotated[bool, typer.Option("--verbose", "-v", help="print each request")] = False,
     ) -> None:
@@ -43,7 +47,13 @@ def register(app: typer.Typer) -> None:
         client, source = _cluster(kubeconfig, in_cluster)
         service = ExtenderService(plugins, client=client, node_source=source)
         server = ExtenderServer(
-            service, host=host, port=port, tls_cert=tls_cert, tls_key=tls_key, client_ca=client_ca, deadline=deadline
+            service,
+            host=host,
+            port=port,
+            tls_cert=tls_cert,
+            tls_key=tls_key,
+            client_ca=client_ca,
+            deadline=deadline,
         )
         verbs = [v for v in ("filter", "prioritize", "preempt", "bind") if service.serves(v)]
         typer.echo(f"urlPrefix: {server.url}   verbs: {', '.join(verbs)}")
@@ -52,7 +62,9 @@ def register(app: typer.Typer) -> None:
     @group.command()
     def check(
         url: Annotated[str, typer.Argument(help="the extender's urlPrefix")],
-        config: Annotated[str | None, typer.Option(help="KubeSchedulerConfiguration that names this extender")] = None,
+        config: Annotated[
+            str | None, typer.Option(help="KubeSchedulerConfiguration that names this extender")
+        ] = None,
         output: Annotated[str, typer.Option("--output", "-o", help="table or json")] = "table",
         insecure: Annotated[bool, typer.Option(help="do not verify the TLS certificate")] = False,
     ) -> None:
@@ -114,8 +126,12 @@ def _show(findings: list[Finding]) -> None:
         table.add_column(column, overflow="fold")
     for f in findings:
         style = {"fail": "red", "warn": "yellow", "pass": "green"}.get(f.verdict, "")
-        table.add_row(f.case, f"[{style}]{glyphs[f.verdict]}[/]" if style else glyphs[f.verdict],
-                      rich.markup.escape(f.seen), rich.markup.escape(f.consequence))
+        table.add_row(
+            f.case,
+            f"[{style}]{glyphs[f.verdict]}[/]" if style else glyphs[f.verdict],
+            rich.markup.escape(f.seen),
+            rich.markup.escape(f.consequence),
+        )
     rich.console.Console().print(table)
     counts = {v: sum(f.verdict == v for f in findings) for v in glyphs}
     print(f"{counts['pass']} passed, {counts['fail']} failed, {counts['warn']} warnings")
@@ -146,5 +162,8 @@ def _until_interrupted(server: Any, service: Any, verbose: bool) -> None:
         if verbose:
             for r in [r for r in list(service.log) if r.number > seen]:
                 seen = r.number
-                print(f"{r.number} {r.verb} {r.pod} {r.form} {r.nodes} nodes, {r.kept} kept {r.error}", flush=True)
+                print(
+                    f"{r.number} {r.verb} {r.pod} {r.form} {r.nodes} nodes, {r.kept} kept {r.error}",
+                    flush=True,
+                )
         time.sleep(0.1)

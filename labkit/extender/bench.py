@@ -80,7 +80,12 @@ def make_node(i: int, size: int) -> dict[str, Any]:
             "capacity": {"cpu": "16", "memory": "64Gi", "pods": "110", "ephemeral-storage": "200Gi"},
             "allocatable": {"cpu": "15800m", "memory": "62Gi", "pods": "110", "ephemeral-storage": "180Gi"},
             "conditions": [
-                {"type": kind, "status": "False", "lastHeartbeatTime": "2030-01-01T00:00:00Z", "reason": "Kubelet"}
+                {
+                    "type": kind,
+                    "status": "False",
+                    "lastHeartbeatTime": "2030-01-01T00:00:00Z",
+                    "reason": "Kubelet",
+                }
                 for kind in ("MemoryPressure", "DiskPressure", "PIDPressure")
             ],
             "nodeInfo": {"kubeletVersion": "v1.36.2", "osImage": "Linux", "architecture": "amd64"},
@@ -91,7 +96,10 @@ def make_node(i: int, size: int) -> dict[str, Any]:
     length = len(json.dumps(node))
     while length < size:
         image = {
-            "names": [f"images.example/app-{len(images)}@sha256:{'0123456789abcdef' * 4}", f"images.example/app-{len(images)}:v1"],
+            "names": [
+                f"images.example/app-{len(images)}@sha256:{'0123456789abcdef' * 4}",
+                f"images.example/app-{len(images)}:v1",
+            ],
             "sizeBytes": 50_000_000 + len(images),
         }
         images.append(image)
@@ -103,7 +111,9 @@ def make_body(payload: str, nodes: int) -> bytes:
     """The body that kube-scheduler would post."""
     pod = {
         "metadata": {"name": "bench", "namespace": "default", "uid": "bench-uid"},
-        "spec": {"containers": [{"name": "c", "image": "app:v1", "resources": {"requests": {"cpu": "100m"}}}]},
+        "spec": {
+            "containers": [{"name": "c", "image": "app:v1", "resources": {"requests": {"cpu": "100m"}}}]
+        },
         "status": {"phase": "Pending"},
     }
     if payload == "names":
@@ -115,13 +125,18 @@ def make_body(payload: str, nodes: int) -> bytes:
 
 
 def run(
-    payloads: Sequence[str] = tuple(PAYLOADS), sizes: Sequence[int] = SIZES, verbs: Sequence[str] = ("filter",),
+    payloads: Sequence[str] = tuple(PAYLOADS),
+    sizes: Sequence[int] = SIZES,
+    verbs: Sequence[str] = ("filter",),
     seconds: float = 2.0,
 ) -> list[Row]:
     """Measure every combination; `seconds` is the time spent on each after the warm-up."""
     context = multiprocessing.get_context("spawn")
     return [
-        _measure(context, payload, nodes, verb, seconds) for payload in payloads for nodes in sizes for verb in verbs
+        _measure(context, payload, nodes, verb, seconds)
+        for payload in payloads
+        for nodes in sizes
+        for verb in verbs
     ]
 
 
@@ -142,10 +157,14 @@ def _measure(context: Any, payload: str, nodes: int, verb: str, seconds: float) 
         server.terminate()
     cuts = statistics.quantiles(times, n=100, method="inclusive") if len(times) > 1 else [times[0]] * 99
     return Row(
-        payload, nodes, verb,
+        payload,
+        nodes,
+        verb,
         *(round(1000 * c, 3) for c in (statistics.median(times), cuts[89], cuts[98])),
-        rps=round(len(times) / sum(times), 1), json_loads_ms=round(1000 * loads, 3),
-        peak_mib=round(peak, 1), body_mib=round(size / 2**20, 3),
+        rps=round(len(times) / sum(times), 1),
+        json_loads_ms=round(1000 * loads, 3),
+        peak_mib=round(peak, 1),
+        body_mib=round(size / 2**20, 3),
     )
 
 

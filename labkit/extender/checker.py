@@ -67,7 +67,11 @@ class Answer:
         if self.problem:
             return self.problem
         text = self.body.decode("utf-8", "replace").strip()
-        return f"{self.status}, {text[:90]}{'…' if len(text) > 90 else ''}" if text else f"{self.status}, empty body"
+        return (
+            f"{self.status}, {text[:90]}{'…' if len(text) > 90 else ''}"
+            if text
+            else f"{self.status}, empty body"
+        )
 
 
 def check(target: Target) -> list[Finding]:
@@ -95,7 +99,9 @@ class _Caller:
         connection = self._connect()
         try:
             if not pause:
-                connection.request("POST", path, data, {"Content-Type": "application/json", "Accept-Encoding": "gzip"})
+                connection.request(
+                    "POST", path, data, {"Content-Type": "application/json", "Accept-Encoding": "gzip"}
+                )
             else:
                 connection.putrequest("POST", path)
                 connection.putheader("Content-Type", "application/json")
@@ -126,7 +132,12 @@ class _Caller:
 def sample_pod() -> dict[str, Any]:
     """The pod that the cases ask about."""
     return {
-        "metadata": {"name": "check", "namespace": "default", "uid": _GHOST_POD_UID, "labels": {"app": "check"}},
+        "metadata": {
+            "name": "check",
+            "namespace": "default",
+            "uid": _GHOST_POD_UID,
+            "labels": {"app": "check"},
+        },
         "spec": {
             "schedulerName": "default-scheduler",
             "containers": [
@@ -167,7 +178,9 @@ def _findings(call: _Caller) -> Iterator[Finding]:
         first = call.post(t.filter, names_body(3) if "names" in forms else nodes_body(3))
         if first.problem:
             yield Finding(
-                "reachable", FAIL, first.problem,
+                "reachable",
+                FAIL,
+                first.problem,
                 "every attempt of an interested pod fails with the connection error (skipped when ignorable: true)",
             )
             return
@@ -182,7 +195,9 @@ def _findings(call: _Caller) -> Iterator[Finding]:
         yield _bind(call)
     if t.node_cache_capable is False and t.filter:
         yield Finding(
-            "whole nodes and scores", WARN, "nodeCacheCapable: false",
+            "whole nodes and scores",
+            WARN,
+            "nodeCacheCapable: false",
             "Score plugins see the returned nodes without their pods, so a busy node scores as if it were empty; "
             "set nodeCacheCapable: true",
         )
@@ -214,7 +229,10 @@ def _filter_problem(answer: Answer, form: str) -> tuple[str, str]:
     if answer.problem:
         return answer.problem, "the attempt fails with the connection error"
     if answer.status != 200:
-        return f"HTTP status {answer.status}", "anything but 200 fails the attempt: failed filter with extender at URL …, code N"
+        return (
+            f"HTTP status {answer.status}",
+            "anything but 200 fails the attempt: failed filter with extender at URL …, code N",
+        )
     result = answer.json()
     if result is None:
         return f"body is not JSON: {answer.short}", "the attempt fails with the decoder's error"
@@ -225,8 +243,15 @@ def _filter_problem(answer: Answer, form: str) -> tuple[str, str]:
     sent = {f"check-{i}" for i in range(3)}
     if form == "names":
         kept = _get(result, "NodeNames")
-        if kept is None and not _get(result, "FailedNodes") and not _get(result, "FailedAndUnresolvableNodes"):
-            return "no NodeNames in the answer", "no node is left and no reason is given: the pod stays pending"
+        if (
+            kept is None
+            and not _get(result, "FailedNodes")
+            and not _get(result, "FailedAndUnresolvableNodes")
+        ):
+            return (
+                "no NodeNames in the answer",
+                "no node is left and no reason is given: the pod stays pending",
+            )
         names = kept or []
         if not isinstance(names, list) or not all(isinstance(n, str) for n in names):
             return "NodeNames is not a list of strings", "the attempt fails with the decoder's error"
@@ -240,13 +265,22 @@ def _filter_problem(answer: Answer, form: str) -> tuple[str, str]:
         items = _get(node_list, "items") if isinstance(node_list, dict) else None
         failing = _get(result, "FailedNodes") or _get(result, "FailedAndUnresolvableNodes")
         if items is None and not failing:
-            return "no Nodes in the answer", "NodeNames is ignored in this form: no node is left, no reason is given"
+            return (
+                "no Nodes in the answer",
+                "NodeNames is ignored in this form: no node is left, no reason is given",
+            )
         for item in items or []:
             name = item.get("metadata", {}).get("name") if isinstance(item, dict) else None
             if name not in sent:
-                return f"node {name!r} was not sent", "accepted without a check: the pod may be bound to a node that does not exist"
+                return (
+                    f"node {name!r} was not sent",
+                    "accepted without a check: the pod may be bound to a node that does not exist",
+                )
             if item.get("spec", {}).get("futureField") != {"kept": True}:
-                return "unknown node fields are lost", "the changed node replaces the scheduler's own for scoring"
+                return (
+                    "unknown node fields are lost",
+                    "the changed node replaces the scheduler's own for scoring",
+                )
     for key in ("FailedNodes", "FailedAndUnresolvableNodes"):
         value = _get(result, key)
         if value is not None and not (
@@ -262,38 +296,54 @@ def _filter_edges(call: _Caller, form: str) -> Iterator[Finding]:
     empty = call.post(t.filter, body(0))
     result = empty.json()
     ok = empty.status == 200 and isinstance(result, dict) and not _get(result, "Error")
-    yield Finding("filter, empty list", PASS if ok else FAIL, empty.short, "an empty list is no error: no node is left")
+    yield Finding(
+        "filter, empty list", PASS if ok else FAIL, empty.short, "an empty list is no error: no node is left"
+    )
     neither = call.post(t.filter, {"Pod": sample_pod(), "Nodes": None, "NodeNames": None})
     result = neither.json()
     told = neither.status != 200 or (isinstance(result, dict) and bool(_get(result, "Error")))
     yield Finding(
-        "filter, both null", PASS if told and not neither.problem else FAIL, neither.short,
+        "filter, both null",
+        PASS if told and not neither.problem else FAIL,
+        neither.short,
         "kube-scheduler never sends this; an extender that says nothing hides a wrong configuration",
     )
     lower = call.post(t.filter, {k.lower(): v for k, v in body(2).items()})
     problem, _ = _filter_problem(lower, form)
     yield Finding(
-        "filter, lower-case keys", PASS if not problem else WARN, problem or "accepted",
+        "filter, lower-case keys",
+        PASS if not problem else WARN,
+        problem or "accepted",
         "kube-scheduler sends capitalised keys; hand-written clients often do not",
     )
     broken = call.post(t.filter, b'{"Pod": {')
     alive = call.post(t.filter, body(2))
     bad = broken.status == 200 and not (isinstance(broken.json(), dict) and _get(broken.json(), "Error"))
     yield Finding(
-        "filter, malformed JSON", FAIL if bad or alive.status != 200 else PASS,
+        "filter, malformed JSON",
+        FAIL if bad or alive.status != 200 else PASS,
         broken.short if alive.status == 200 else f"then the server answered: {alive.short}",
         "an extender that dies takes every interested pod with it, unless ignorable: true",
     )
     slow = call.post(t.filter, body(3), pause=0.3)
     problem, consequence = _filter_problem(slow, form)
-    yield Finding("filter, body in two halves", FAIL if problem else PASS, problem or "waited for all of it", consequence or "-")
+    yield Finding(
+        "filter, body in two halves",
+        FAIL if problem else PASS,
+        problem or "waited for all of it",
+        consequence or "-",
+    )
     huge = call.post(t.filter, body(5000))
     if huge.problem or huge.status != 200:
-        yield Finding("filter, 5000 nodes", FAIL, huge.short, "the attempt fails; raise httpTimeout or answer faster")
+        yield Finding(
+            "filter, 5000 nodes", FAIL, huge.short, "the attempt fails; raise httpTimeout or answer faster"
+        )
     else:
         late = huge.seconds > t.timeout / 2
         yield Finding(
-            "filter, 5000 nodes", WARN if late else PASS, f"{huge.seconds * 1000:.0f} ms of {t.timeout * 1000:.0f} ms",
+            "filter, 5000 nodes",
+            WARN if late else PASS,
+            f"{huge.seconds * 1000:.0f} ms of {t.timeout * 1000:.0f} ms",
             "past httpTimeout the attempt fails: context deadline exceeded",
         )
 
@@ -308,7 +358,9 @@ def _prioritize(call: _Caller) -> Iterator[Finding]:
             continue
         problem, verdict = _prioritize_problem(answer)
         yield Finding(
-            case, verdict, problem or answer.short,
+            case,
+            verdict,
+            problem or answer.short,
             "any error here is ignored silently: the extender's scores count as 0"
             if verdict == FAIL
             else "score × weight × 10 is added to the node's total",
@@ -359,11 +411,23 @@ def _preempt(call: _Caller) -> Finding:
     for node, victims in (_get(result, "NodeNameToMetaVictims") or {}).items():
         pods = _get(victims, "Pods") if isinstance(victims, dict) else None
         if node != "check-0":
-            return Finding("preempt", FAIL, f"node {node!r} does not exist", f'nodeinfo not found for node name "{node}"')
+            return Finding(
+                "preempt", FAIL, f"node {node!r} does not exist", f'nodeinfo not found for node name "{node}"'
+            )
         if not pods:
-            return Finding("preempt", FAIL, "a node without victims", f'expected at least one victim pod on node "{node}"')
+            return Finding(
+                "preempt",
+                FAIL,
+                "a node without victims",
+                f'expected at least one victim pod on node "{node}"',
+            )
         if [p for p in pods if _get(p, "UID") != uid]:
-            return Finding("preempt", FAIL, "a victim that was not sent", "claims to preempt pod …, but the pod is not found on that node")
+            return Finding(
+                "preempt",
+                FAIL,
+                "a victim that was not sent",
+                "claims to preempt pod …, but the pod is not found on that node",
+            )
     return Finding("preempt", PASS, answer.short, "the pick is made among the nodes that are left")
 
 
@@ -374,11 +438,17 @@ def _bind(call: _Caller) -> Finding:
     )
     result = answer.json()
     if answer.problem or answer.status != 200 or not isinstance(result, dict):
-        return Finding("bind, unknown pod", WARN, answer.short, "FailedScheduling with this error, reason SchedulerError")
+        return Finding(
+            "bind, unknown pod", WARN, answer.short, "FailedScheduling with this error, reason SchedulerError"
+        )
     if _get(result, "Error"):
-        return Finding("bind, unknown pod", PASS, answer.short, "FailedScheduling with this text; the pod is tried again")
+        return Finding(
+            "bind, unknown pod", PASS, answer.short, "FailedScheduling with this text; the pod is tried again"
+        )
     return Finding(
-        "bind, unknown pod", FAIL, "claims to have bound a pod that does not exist",
+        "bind, unknown pod",
+        FAIL,
+        "claims to have bound a pod that does not exist",
         "kube-scheduler believes it: the pod is assumed for ever, unbound, its resources counted",
     )
 

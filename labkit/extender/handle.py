@@ -49,7 +49,9 @@ class ExtenderHandle:
         """Make `snapshot` the nodes that plugins see; requests on other threads keep theirs."""
         self._request.snapshot = snapshot
 
-    def run_pre_filter_add_pod(self, state: CycleState, pod: Pod, added: PodInfo, node: NodeInfo) -> Status | None:
+    def run_pre_filter_add_pod(
+        self, state: CycleState, pod: Pod, added: PodInfo, node: NodeInfo
+    ) -> Status | None:
         """Nothing to keep in step."""
         return None
 

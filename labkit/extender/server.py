@@ -75,7 +75,9 @@ class _Handler(BaseHTTPRequestHandler):
         elif path.rstrip("/").rsplit("/", 1)[-1] in VERBS:
             self._complain(405, "use POST: kube-scheduler posts JSON to this path", ((b"Allow", b"POST"),))
         else:
-            self._complain(404, f"nothing at {path}; this extender serves POST {', '.join('/' + v for v in VERBS)}")
+            self._complain(
+                404, f"nothing at {path}; this extender serves POST {', '.join('/' + v for v in VERBS)}"
+            )
 
     do_HEAD = do_GET
 
@@ -86,7 +88,9 @@ class _Handler(BaseHTTPRequestHandler):
         if body is None:
             return
         if verb not in VERBS:
-            self._complain(404, f"unknown verb {verb!r}; this extender serves {', '.join('/' + v for v in VERBS)}")
+            self._complain(
+                404, f"unknown verb {verb!r}; this extender serves {', '.join('/' + v for v in VERBS)}"
+            )
             return
         code = self._answer(verb, body)
         self.server.metrics.observe(verb, code, time.perf_counter() - started)
@@ -288,12 +292,14 @@ class ExtenderServer:
         try:
             self._server = _Server((host, port), service, tls, deadline)
         except OSError as e:
-            raise LabError(f"cannot listen on {host}:{port}: {e.strerror or e}", hint="choose another --port") from e
+            raise LabError(
+                f"cannot listen on {host}:{port}: {e.strerror or e}", hint="choose another --port"
+            ) from e
         self.host, self.port = self._server.server_address[0], int(self._server.server_address[1])
         scheme = "https" if tls else "http"
         self.url = f"{scheme}://{f'[{self.host}]' if ':' in str(self.host) else self.host}:{self.port}"
         self._threads = [
-            threading.Thread(target=self._server.serve_forever, args=(0.1,), name="extender", daemon=True),
+            threading.Thread(target=self._server.serve_forever, args=(0.02,), name="extender", daemon=True),
             threading.Thread(target=self._server.watchdog, name="extender-deadlines", daemon=True),
         ]
         for thread in self._threads:
@@ -336,7 +342,9 @@ def _tls_context(cert: str | None, key: str | None, client_ca: str | None) -> ss
             context.load_verify_locations(client_ca)
             context.verify_mode = ssl.CERT_REQUIRED
     except (OSError, ssl.SSLError) as e:
-        raise LabError(f"cannot use the TLS files {cert}, {key}{f', {client_ca}' if client_ca else ''}: {e}") from e
+        raise LabError(
+            f"cannot use the TLS files {cert}, {key}{f', {client_ca}' if client_ca else ''}: {e}"
+        ) from e
     return context
 
 

@@ -217,7 +217,9 @@ class ExtenderService:
                 if verdict.names is not None:
                     for i in kept:
                         if nodes[i].name not in verdict.names:
-                            unresolvable[nodes[i].name] = f"node(s) didn't satisfy plugin {plugin_name(plugin)}"
+                            unresolvable[nodes[i].name] = (
+                                f"node(s) didn't satisfy plugin {plugin_name(plugin)}"
+                            )
                     kept = [i for i in kept if nodes[i].name in verdict.names]
             check = plugin.filter
             passed: list[int] = []
@@ -252,7 +254,9 @@ class ExtenderService:
             if callable(getattr(plugin, "normalize_score", None)):
                 status = _status(plugin, "normalize_score", plugin.normalize_score(state, pod, scores))
                 if status is not None and not status.is_success:
-                    raise PluginFailure(f'normalizing scores of plugin "{plugin_name(plugin)}": {status.message}')
+                    raise PluginFailure(
+                        f'normalizing scores of plugin "{plugin_name(plugin)}": {status.message}'
+                    )
             counted += 1
             for i, s in enumerate(scores):
                 if not 0 <= s.score <= 100:
@@ -292,7 +296,13 @@ class ExtenderService:
     def _record(self, verb: str, args: wire.FilterArgs | None, nodes: int = 0) -> RequestRecord:
         form = "-"
         if args is not None:
-            form = "Nodes" if args.nodes is not None else "NodeNames" if args.node_names is not None else "neither"
+            form = (
+                "Nodes"
+                if args.nodes is not None
+                else "NodeNames"
+                if args.node_names is not None
+                else "neither"
+            )
             nodes = len(args.nodes if args.nodes is not None else args.node_names or [])
         self._count += 1
         record = RequestRecord(self._count, verb, "", form, nodes, 0, {}, {}, "")
@@ -322,7 +332,9 @@ def load_plugin(reference: str) -> object:
     """The plugin object behind `module:Class`. LabError that says what is wrong with the reference."""
     module_name, _, attribute = reference.partition(":")
     if not module_name or not attribute:
-        raise LabError(f"--plugin {reference!r} is not of the form module:Class", hint="for example licence:LicenceAware")
+        raise LabError(
+            f"--plugin {reference!r} is not of the form module:Class", hint="for example licence:LicenceAware"
+        )
     try:
         module = importlib.import_module(module_name)
     except Exception as e:

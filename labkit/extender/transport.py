@@ -35,7 +35,9 @@ class TLSSettings(Protocol):
 class Transport:
     """Keeps connections to one extender alive. Errors are ExtenderCallError."""
 
-    def __init__(self, url_prefix: str, timeout: float, *, enable_https: bool = False, tls: Any = None) -> None:
+    def __init__(
+        self, url_prefix: str, timeout: float, *, enable_https: bool = False, tls: Any = None
+    ) -> None:
         self.url_prefix = url_prefix
         self.timeout = timeout
         options: dict[str, Any] = {}

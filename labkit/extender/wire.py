@@ -27,8 +27,8 @@ class _NodeList(msgspec.Struct):
 
 class _Args(msgspec.Struct):
     Pod: Raw = msgspec.field(default=Raw(b""))
-    Nodes: _NodeList | None | msgspec.UnsetType = msgspec.UNSET
-    NodeNames: list[str] | None | msgspec.UnsetType = msgspec.UNSET
+    Nodes: _NodeList | msgspec.UnsetType | None = msgspec.UNSET
+    NodeNames: list[str] | msgspec.UnsetType | None = msgspec.UNSET
 
 
 class FilterArgs(msgspec.Struct):
@@ -82,7 +82,12 @@ def decode_filter_args(body: Body) -> FilterArgs:
     except (msgspec.MsgspecError, RecursionError):
         args = _Args()
     nodes, names = args.Nodes, args.NodeNames
-    if args.Pod and nodes is not msgspec.UNSET and names is not msgspec.UNSET and not (nodes and nodes.items is None):
+    if (
+        args.Pod
+        and nodes is not msgspec.UNSET
+        and names is not msgspec.UNSET
+        and not (nodes and nodes.items is None)
+    ):
         return FilterArgs(
             args.Pod,
             nodes.items if isinstance(nodes, _NodeList) else None,
@@ -124,6 +129,8 @@ def decode_preempt_args(body: Body) -> PreemptArgs:
             continue
         for node, value in _members(per_node, name).items():
             victims[node] = _decode_victims(value, f"{name}[{node}]", whole=name == "NodeNameToVictims")
+    if all(_member(members, name) is None for name in ("NodeNameToVictims", "NodeNameToMetaVictims")):
+        raise WireError("neither NodeNameToVictims nor NodeNameToMetaVictims is set")
     return PreemptArgs(_member(members, "Pod") or Raw(b"{}"), victims)
 
 
@@ -141,7 +148,9 @@ def _decode_victims(value: Raw, where: str, *, whole: bool) -> NodeVictims:
         else:
             found.append(Victim(_text(inner, "UID")))
     count = _member(members, "NumPDBViolations")
-    return NodeVictims(found, _typed(msgspec.json.Decoder(int).decode, count, where) if count is not None else 0)
+    return NodeVictims(
+        found, _typed(msgspec.json.Decoder(int).decode, count, where) if count is not None else 0
+    )
 
 
 def encode_filter_result(
@@ -186,7 +195,10 @@ def encode_preemption_result(victims: dict[str, NodeVictims]) -> Chunks:
         _encode(
             {
                 "NodeNameToMetaVictims": {
-                    node: {"Pods": [{"UID": v.uid} for v in nv.pods], "NumPDBViolations": nv.num_pdb_violations}
+                    node: {
+                        "Pods": [{"UID": v.uid} for v in nv.pods],
+                        "NumPDBViolations": nv.num_pdb_violations,
+                    }
                     for node, nv in victims.items()
                 }
             }

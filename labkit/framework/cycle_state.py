@@ -13,8 +13,14 @@ class CycleState:
     shared by clones.
     """
 
-    __slots__ = ("_data", "parallel_pre_bind_plugins", "pods_to_activate", "skip_filter_plugins",
-                 "skip_pre_bind_plugins", "skip_score_plugins")
+    __slots__ = (
+        "_data",
+        "parallel_pre_bind_plugins",
+        "pods_to_activate",
+        "skip_filter_plugins",
+        "skip_pre_bind_plugins",
+        "skip_score_plugins",
+    )
 
     def __init__(self) -> None:
         self._data: dict[str, Any] = {}

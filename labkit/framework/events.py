@@ -61,9 +61,8 @@ class ClusterEvent:
         """True when this registration is interested in `incoming`."""
         if self.is_wildcard:
             return True
-        same = (
-            self.resource in (incoming.resource, "*")
-            or (self.resource == "Pod" and incoming.resource in ("AssignedPod", "UnschedulablePod"))
+        same = self.resource in (incoming.resource, "*") or (
+            self.resource == "Pod" and incoming.resource in ("AssignedPod", "UnschedulablePod")
         )
         return same and bool(self.action & incoming.action) and incoming.action <= self.action
 

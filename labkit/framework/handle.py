@@ -74,7 +74,9 @@ class Handle(Protocol):
     def extenders(self) -> list[Any]:
         """Configured extenders (`labkit.engine.extender_api.Extender`), non-ignorable first."""
 
-    def run_pre_filter_add_pod(self, state: CycleState, pod: Pod, added: PodInfo, node: NodeInfo) -> Status | None:
+    def run_pre_filter_add_pod(
+        self, state: CycleState, pod: Pod, added: PodInfo, node: NodeInfo
+    ) -> Status | None:
         """Tell the PreFilter plugins that `added` is (hypothetically) on `node`."""
 
     def run_pre_filter_remove_pod(

@@ -25,7 +25,11 @@ NON_ZERO_DEFAULTS: Mapping[str, Quantity] = {
 
 
 def pod_requests(
-    pod: Pod, *, use_status: bool = False, pod_level: bool = True, defaults: Mapping[str, Quantity] | None = None
+    pod: Pod,
+    *,
+    use_status: bool = False,
+    pod_level: bool = True,
+    defaults: Mapping[str, Quantity] | None = None,
 ) -> Amounts:
     """The pod's request per resource, exact.
 
@@ -107,7 +111,9 @@ def _container(
 ) -> Amounts:
     if status is not None and status.resources is not None:
         found = _largest(
-            ({} if infeasible else c.resources.requests), status.resources.requests, status.allocated_resources
+            ({} if infeasible else c.resources.requests),
+            status.resources.requests,
+            status.allocated_resources,
         )
     else:
         found = {name: parse_quantity(q) for name, q in c.resources.requests.items()}

@@ -25,7 +25,12 @@ def is_extended(name: str) -> bool:
     if is_native(name) or name.startswith("requests."):
         return False
     prefix, _, rest = f"requests.{name}".partition("/")
-    return "/" not in rest and len(prefix) <= 253 and bool(_SUBDOMAIN.fullmatch(prefix)) and bool(_NAME.fullmatch(rest))
+    return (
+        "/" not in rest
+        and len(prefix) <= 253
+        and bool(_SUBDOMAIN.fullmatch(prefix))
+        and bool(_NAME.fullmatch(rest))
+    )
 
 
 @lru_cache(maxsize=4096)

@@ -86,7 +86,9 @@ class NodeToStatus(Mapping[str, Status]):
         """Snapshot nodes whose effective status has `code`, in snapshot order."""
         if self.absent.code == code:
             return [n.name for n in snapshot.nodes if self[n.name].code == code]
-        return [n.name for n in snapshot.nodes if n.name in self._explicit and self._explicit[n.name].code == code]
+        return [
+            n.name for n in snapshot.nodes if n.name in self._explicit and self._explicit[n.name].code == code
+        ]
 
 
 @dataclass(slots=True)

@@ -75,7 +75,9 @@ def from_dict(raw: RawObject, kind: str | None = None) -> KubeObject:
     cls = KINDS.get(kind or str(raw.get("kind", "")))
     if cls is None:
         raise InputError(
-            f"kind {raw.get('kind')!r} is not one that the scheduler reads", object=describe(raw), field="kind",
+            f"kind {raw.get('kind')!r} is not one that the scheduler reads",
+            object=describe(raw),
+            field="kind",
             hint=f"known kinds: {', '.join(KINDS)}",
         )
     try:
@@ -96,18 +98,29 @@ def _convert(raw: RawObject, cls: type[KubeObject]) -> KubeObject:
         value = _at(raw, field)
         raise InputError(
             f"{_plain(what)}, got {json.dumps(value, ensure_ascii=False, default=str)[:80]}",
-            object=describe(raw), field=field or None, value=value,
+            object=describe(raw),
+            field=field or None,
+            value=value,
             hint="compare the field with `kubectl explain`",
         ) from None
 
 
 def _plain(what: str) -> str:
     found = re.match(r"Expected `([^`]+)`", what)
-    names = {"object": "an object", "array": "a list", "str": "text", "int": "a whole number", "bool": "true or false",
-             "float": "a number", "null": "nothing"}
+    names = {
+        "object": "an object",
+        "array": "a list",
+        "str": "text",
+        "int": "a whole number",
+        "bool": "true or false",
+        "float": "a number",
+        "null": "nothing",
+    }
     if not found:
         return what
-    return "expected " + " or ".join(names.get(p.strip(), p.strip()) for p in found[1].split("|") if p.strip() != "null")
+    return "expected " + " or ".join(
+        names.get(p.strip(), p.strip()) for p in found[1].split("|") if p.strip() != "null"
+    )
 
 
 def _at(raw: Any, path: str) -> Any:
@@ -144,7 +157,10 @@ def _check_quantity(quantity: str | int | float, field: str, raw: RawObject) -> 
         parse_quantity(quantity)
     except QuantityError as e:
         raise InputError(
-            f"{quantity!r} is not a quantity: {e}", object=describe(raw), field=field, value=quantity,
+            f"{quantity!r} is not a quantity: {e}",
+            object=describe(raw),
+            field=field,
+            value=quantity,
             hint='write amounts like "500m", "2", "128Mi" or "1Gi"',
         ) from None
 
@@ -183,7 +199,9 @@ def _documents(text: str, source: str) -> Iterator[Document]:
 def _flatten(raw: Any, source: str, number: int) -> Iterator[Document]:
     if not isinstance(raw, dict):
         raise InputError(
-            f"expected a Kubernetes object, got {type(raw).__name__}", file=source, document=number,
+            f"expected a Kubernetes object, got {type(raw).__name__}",
+            file=source,
+            document=number,
             hint="each document needs apiVersion, kind and metadata",
         )
     if isinstance(raw.get("items"), list) and str(raw.get("kind", "")).endswith("List"):
@@ -219,7 +237,9 @@ def _parsed(text: str, source: str) -> Iterator[Any]:
         line = f"line {mark.line + 1}, column {mark.column + 1}: " if mark is not None else ""
         problem = getattr(e, "problem", None) or str(e).splitlines()[0]
         raise InputError(
-            f"{line}malformed YAML: {problem}", file=source, document=number + 1,
+            f"{line}malformed YAML: {problem}",
+            file=source,
+            document=number + 1,
             hint="check the indentation and quotes around that line",
         ) from None
     except (ValueError, RecursionError) as e:

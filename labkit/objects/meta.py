@@ -87,7 +87,11 @@ class KubeObject(KubeStruct, dict=True):
     @property
     def key(self) -> str:
         """`namespace/name`, or `name` for cluster-scoped kinds."""
-        return f"{self.metadata.namespace}/{self.metadata.name}" if self.metadata.namespace else self.metadata.name
+        return (
+            f"{self.metadata.namespace}/{self.metadata.name}"
+            if self.metadata.namespace
+            else self.metadata.name
+        )
 
 
 #: Resource name -> quantity as given (text or number); read with `labkit.objects.quantity`.

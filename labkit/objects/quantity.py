@@ -28,9 +28,7 @@ class QuantityError(ValueError):
     """Text that is no quantity; the message is the API server's."""
 
 
-_MALFORMED = (
-    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-)
+_MALFORMED = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 _BAD_SUFFIX = "unable to parse quantity's suffix"
 _BAD_NUMBER = "unable to parse numeric part of quantity"
 

@@ -56,7 +56,11 @@ class Selector:
     __slots__ = ("_equal", "_rest", "nothing", "requirements")
 
     def __init__(
-        self, equal: Mapping[str, str] = {}, requirements: Iterable[Requirement] = (), *, nothing: bool = False
+        self,
+        equal: Mapping[str, str] = {},
+        requirements: Iterable[Requirement] = (),
+        *,
+        nothing: bool = False,
     ) -> None:
         self._equal = tuple(equal.items())
         self._rest = tuple(requirements)
@@ -226,7 +230,9 @@ def find_untolerated_taint(
 ) -> Taint | None:
     """The first taint with one of `effects` that no toleration tolerates."""
     for taint in taints:
-        if taint.effect in effects and not any(tolerates(t, taint, comparison_operators) for t in tolerations):
+        if taint.effect in effects and not any(
+            tolerates(t, taint, comparison_operators) for t in tolerations
+        ):
             return taint
     return None
 
@@ -266,15 +272,23 @@ def _check_requirement(key: str, operator: str, values: Sequence[str]) -> None:
         raise SelectorError(f'key: Invalid value: "{key}": is not a valid label key')
     if operator in ("In", "NotIn"):
         if not values:
-            raise SelectorError("values: Invalid value: null: for 'in', 'notin' operators, values set can't be empty")
+            raise SelectorError(
+                "values: Invalid value: null: for 'in', 'notin' operators, values set can't be empty"
+            )
     elif operator in ("Exists", "DoesNotExist"):
         if values:
-            raise SelectorError("values: Invalid value: values set must be empty for exists and does not exist")
+            raise SelectorError(
+                "values: Invalid value: values set must be empty for exists and does not exist"
+            )
     elif operator in ("Gt", "Lt"):
         if len(values) != 1:
-            raise SelectorError("values: Invalid value: for 'Gt', 'Lt' operators, exactly one value is required")
+            raise SelectorError(
+                "values: Invalid value: for 'Gt', 'Lt' operators, exactly one value is required"
+            )
         if parse_int64(values[0]) is None:
-            raise SelectorError(f'values[0]: Invalid value: "{values[0]}": for \'Gt\', \'Lt\' operators, the value must be an integer')
+            raise SelectorError(
+                f"values[0]: Invalid value: \"{values[0]}\": for 'Gt', 'Lt' operators, the value must be an integer"
+            )
     else:
         raise SelectorError(f'"{operator}" is not a valid label selector operator')
     for i, value in enumerate(values):

@@ -11,7 +11,9 @@ def truncating_div(a: int, b: int) -> int:
     return q if (a >= 0) == (b >= 0) else -q
 
 
-def default_normalize_score(scores: list[NodeScore], *, reverse: bool, max_priority: int = MAX_NODE_SCORE) -> None:
+def default_normalize_score(
+    scores: list[NodeScore], *, reverse: bool, max_priority: int = MAX_NODE_SCORE
+) -> None:
     """Scale raw scores by their maximum to 0..max_priority; `reverse` makes the lowest raw score the best."""
     top = max((s.score for s in scores), default=0)
     if top <= 0:

@@ -29,7 +29,9 @@ from labkit.plugins._normalize import default_normalize_score
 _FILTER_KEY = "PreFilterNodeAffinity"
 _SCORE_KEY = "PreScoreNodeAffinity"
 _CONFLICT = Status.unresolvable("pod affinity terms conflict", plugin="NodeAffinity")
-_ENFORCED = Status.unresolvable("node(s) didn't match scheduler-enforced node affinity", plugin="NodeAffinity")
+_ENFORCED = Status.unresolvable(
+    "node(s) didn't match scheduler-enforced node affinity", plugin="NodeAffinity"
+)
 _POD = Status.unresolvable("node(s) didn't match Pod's node affinity/selector", plugin="NodeAffinity")
 
 Weighted = list[tuple[int, NodeSelectorTermMatcher]]
@@ -46,7 +48,9 @@ class NodeAffinity(Plugin):
         self._added_required = NodeSelectorMatcher(required) if required is not None else None
         self._added_preferred = preferred_terms(preferred or [])
         if self._added_required is not None and self._added_required.error is not None:
-            raise ValueError(f"parsing addedAffinity.requiredDuringSchedulingIgnoredDuringExecution: {self._added_required.error}")
+            raise ValueError(
+                f"parsing addedAffinity.requiredDuringSchedulingIgnoredDuringExecution: {self._added_required.error}"
+            )
 
     def pre_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]

@@ -13,7 +13,9 @@ from labkit.framework.status import Status
 from labkit.objects.pod import Pod
 
 _ANY_IP = "0.0.0.0"
-_REJECTED = Status.unschedulable("node(s) didn't have free ports for the requested pod ports", plugin="NodePorts")
+_REJECTED = Status.unschedulable(
+    "node(s) didn't have free ports for the requested pod ports", plugin="NodePorts"
+)
 
 UsedPorts = Mapping[str, set[tuple[str, int]]]
 

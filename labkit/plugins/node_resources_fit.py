@@ -183,7 +183,10 @@ def _strategy(strategy: Any) -> Strategy:
         ratio = _arg(strategy, "requested_to_capacity_ratio", "requestedToCapacityRatio")
         points = _arg(ratio, "shape", "shape") or ()
         shape = [
-            (int(_arg(p, "utilization", "utilization") or 0), _SHAPE_SCALE * int(_arg(p, "score", "score") or 0))
+            (
+                int(_arg(p, "utilization", "utilization") or 0),
+                _SHAPE_SCALE * int(_arg(p, "score", "score") or 0),
+            )
             for p in points
         ]
         return requested_to_capacity_ratio(shape or [(0, 100), (100, 0)])

@@ -46,4 +46,8 @@ def _schedulable_now(pod: Pod, old: Node | None, new: Node | None) -> QueueingHi
 
 
 def _tolerates_now(pod: Pod, old: Any, new: Pod | None) -> QueueingHint:
-    return QueueingHint.QUEUE if new is not None and new.uid == pod.uid and _tolerated(new) else QueueingHint.SKIP
+    return (
+        QueueingHint.QUEUE
+        if new is not None and new.uid == pod.uid and _tolerated(new)
+        else QueueingHint.SKIP
+    )

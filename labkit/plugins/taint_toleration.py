@@ -26,7 +26,11 @@ class TaintToleration(Plugin):
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         """UnschedulableAndUnresolvable at the first untolerated hard taint."""
         taints = node.node.spec.taints
-        if not taints or find_untolerated_taint(taints, pod.spec.tolerations, comparison_operators=self._compare()) is None:
+        if (
+            not taints
+            or find_untolerated_taint(taints, pod.spec.tolerations, comparison_operators=self._compare())
+            is None
+        ):
             return None
         return _REJECTED
 
@@ -62,13 +66,18 @@ class TaintToleration(Plugin):
         ]
 
     def _compare(self) -> bool:
-        return self.handle is not None and bool(self.handle.gates.get("TaintTolerationComparisonOperators", False))
+        return self.handle is not None and bool(
+            self.handle.gates.get("TaintTolerationComparisonOperators", False)
+        )
 
     def _tolerated_now(self, pod: Pod, old: Node | None, new: Node | None) -> QueueingHint:
         compare = self._compare()
 
         def tolerated(node: Node) -> bool:
-            return find_untolerated_taint(node.spec.taints, pod.spec.tolerations, comparison_operators=compare) is None
+            return (
+                find_untolerated_taint(node.spec.taints, pod.spec.tolerations, comparison_operators=compare)
+                is None
+            )
 
         if new is None or not tolerated(new):
             return QueueingHint.SKIP
