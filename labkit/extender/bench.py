@@ -156,11 +156,14 @@ def _measure(context: Any, payload: str, nodes: int, verb: str, seconds: float) 
     if server.is_alive():
         server.terminate()
     cuts = statistics.quantiles(times, n=100, method="inclusive") if len(times) > 1 else [times[0]] * 99
+    p50, p90, p99 = (round(1000 * c, 3) for c in (statistics.median(times), cuts[89], cuts[98]))
     return Row(
-        payload,
-        nodes,
-        verb,
-        *(round(1000 * c, 3) for c in (statistics.median(times), cuts[89], cuts[98])),
+        payload=payload,
+        nodes=nodes,
+        verb=verb,
+        p50_ms=p50,
+        p90_ms=p90,
+        p99_ms=p99,
         rps=round(len(times) / sum(times), 1),
         json_loads_ms=round(1000 * loads, 3),
         peak_mib=round(peak, 1),

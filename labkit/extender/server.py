@@ -138,16 +138,18 @@ class _Handler(BaseHTTPRequestHandler):
         except ValueError:
             size = -1
         if size < 0:
-            return self._refuse(400, f"Content-Length {self.headers.get('Content-Length')!r} is not a number")
+            self._refuse(400, f"Content-Length {self.headers.get('Content-Length')!r} is not a number")
+            return None
         if size > MAX_BODY_BYTES:
-            return self._refuse(413, f"the body of {size} bytes is larger than {MAX_BODY_BYTES}")
+            self._refuse(413, f"the body of {size} bytes is larger than {MAX_BODY_BYTES}")
+            return None
         # The buffer of the connection's last request serves again: fresh pages cost more than the copy.
         if not size <= len(self._buffer) <= 2 * size + 65536:
             self._buffer = bytearray(size)
         view = memoryview(self._buffer)[:size]
         got = 0
         while got < size:
-            n = self.rfile.readinto(view[got:])  # type: ignore[attr-defined]  # BufferedReader
+            n = self.rfile.readinto(view[got:])
             if not n:
                 self.close_connection = True
                 return None
@@ -161,9 +163,11 @@ class _Handler(BaseHTTPRequestHandler):
             try:
                 size = int(line.split(b";", 1)[0], 16)
             except ValueError:
-                return self._refuse(400, "malformed chunked body")
+                self._refuse(400, "malformed chunked body")
+                return None
             if len(body) + size > MAX_BODY_BYTES:
-                return self._refuse(413, f"the body is larger than {MAX_BODY_BYTES} bytes")
+                self._refuse(413, f"the body is larger than {MAX_BODY_BYTES} bytes")
+                return None
             body += self.rfile.read(size)
             self.rfile.readline(3)
             if size == 0:
@@ -295,9 +299,9 @@ class ExtenderServer:
             raise LabError(
                 f"cannot listen on {host}:{port}: {e.strerror or e}", hint="choose another --port"
             ) from e
-        self.host, self.port = self._server.server_address[0], int(self._server.server_address[1])
+        self.host, self.port = str(self._server.server_address[0]), int(self._server.server_address[1])
         scheme = "https" if tls else "http"
-        self.url = f"{scheme}://{f'[{self.host}]' if ':' in str(self.host) else self.host}:{self.port}"
+        self.url = f"{scheme}://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
         self._threads = [
             threading.Thread(target=self._server.serve_forever, args=(0.02,), name="extender", daemon=True),
             threading.Thread(target=self._server.watchdog, name="extender-deadlines", daemon=True),

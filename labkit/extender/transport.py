@@ -43,9 +43,9 @@ class Transport:
         options: dict[str, Any] = {}
         if url_prefix.startswith("https://"):
             options["ssl_context"] = _ssl_context(enable_https, tls)
-            if tls is not None and getattr(tls, "server_name", ""):
-                options["server_hostname"] = tls.server_name
-                options["assert_hostname"] = tls.server_name
+            name = str(getattr(tls, "server_name", "") or "")
+            if name:
+                options.update(server_hostname=name, assert_hostname=name)
         self._pool = urllib3.PoolManager(num_pools=1, maxsize=16, retries=False, **options)
 
     def url(self, verb: str) -> str:
