@@ -162,7 +162,7 @@ class NodeInfo:
 
     def remove_pod(self, pod: Pod) -> bool:
         """Count a pod out, by UID; False when it is not here. The last pod takes its place in the list."""
-        for i, info in enumerate(self.pods):
+        for info in self.pods:
             if info.pod.metadata.uid == pod.metadata.uid:
                 break
         else:
