@@ -96,6 +96,8 @@ def _execute(notebook: Any, folder: Path, language: str) -> None:
 
 
 def _clean(outputs: list[Any]) -> list[Any]:
+    from nbformat import from_dict
+
     kept = []
     for output in outputs:
         output = {k: v for k, v in output.items() if k != "execution_count"}
@@ -105,7 +107,7 @@ def _clean(outputs: list[Any]) -> list[Any]:
             output["execution_count"] = None
         if "metadata" in output:
             output["metadata"] = {}
-        kept.append(output)
+        kept.append(from_dict(output))
     return kept
 
 

@@ -79,9 +79,9 @@ def upstream_files(root: Path, language: str) -> dict[str, bytes]:
         for name, path in support_files(root / module, language).items():
             found[f"{module}/{name}"] = path.read_bytes()
     for path in sorted(root.glob("*.md")):
-        name = localised_name(path.name, language)
-        if name:
-            found[name] = path.read_bytes()
+        top = localised_name(path.name, language)
+        if top:
+            found[top] = path.read_bytes()
     return found
 
 

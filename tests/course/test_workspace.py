@@ -93,7 +93,7 @@ def test_another_language_translates_the_prose_around_the_work(root: Path, tmp_p
     assert sources[-1] == "## My own words"
     assert report.beside == []
     build_workspace(ws, "en", root=root)
-    assert [c.source for c in read_notebook(ws / NOTEBOOK).cells][0].startswith("# Sample")
+    assert read_notebook(ws / NOTEBOOK).cells[0].source.startswith("# Sample")
     assert not list(ws.rglob("*.new.*"))
 
 
