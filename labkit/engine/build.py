@@ -1,0 +1,83 @@
+"""From a configuration to running profiles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from labkit.config import FeatureGates, SchedulerConfig, build_profiles
+from labkit.engine.framework import Framework, Points
+from labkit.engine.services import Services
+from labkit.framework.plugin import plugin_name
+from labkit.plugins.registry import IN_TREE
+
+
+class Registry(Mapping[str, type]):
+    """In-tree plugins plus the caller's classes; the caller's win."""
+
+    def __init__(self, extra: Iterable[type] = ()) -> None:
+        self._extra = {plugin_name(cls): cls for cls in extra}
+
+    def __getitem__(self, name: str) -> type:
+        return self._extra[name] if name in self._extra else IN_TREE[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._extra or name in IN_TREE
+
+    def __iter__(self) -> Any:
+        yield from self._extra
+        yield from (name for name in IN_TREE if name not in self._extra)
+
+    def __len__(self) -> int:
+        return len(set(self._extra) | set(IN_TREE))
+
+
+def build_frameworks(
+    config: SchedulerConfig,
+    services: Services,
+    gates: FeatureGates | None = None,
+    plugins: Iterable[Any] = (),
+) -> dict[str, Framework]:
+    """One Framework per profile, by scheduler name.
+
+    `plugins` are extra plugin classes (usable by name in the configuration) or objects (run in every profile, in
+    the place of the plugin with the same name). Raises ConfigError of stage "init".
+    """
+    gates = gates or FeatureGates()
+    services.gates = gates.as_dict()
+    given = list(plugins)
+    registry = Registry(p for p in given if isinstance(p, type))
+    points_by_name = build_profiles(config, gates, registry)
+    found: dict[str, Framework] = {}
+    for profile in config.profiles:
+        expanded = points_by_name[profile.scheduler_name]
+        framework = Framework(
+            profile.scheduler_name,
+            {},
+            services,
+            percentage_of_nodes_to_score=profile.percentage_of_nodes_to_score,
+        )
+        instances: dict[str, Any] = {}
+        points: Points = {}
+        for point, entries in expanded.items():
+            points[point] = [
+                (_instance(name, instances, registry, profile.plugin_config.get(name), framework), weight)
+                for name, weight in entries
+            ]
+        framework.set_points(points)
+        for plugin in given:
+            if not isinstance(plugin, type):
+                framework.replace(plugin)
+        found[profile.scheduler_name] = framework
+    return found
+
+
+def _instance(name: str, made: dict[str, Any], registry: Registry, args: Any, framework: Framework) -> Any:
+    if name not in made:
+        cls = registry[name]
+        try:
+            made[name] = cls(args, framework)
+        except TypeError:
+            # A learner's class without args and handle.
+            made[name] = cls()
+    return made[name]

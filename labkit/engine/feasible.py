@@ -1,0 +1,194 @@
+"""Finding the nodes where a pod can run (spec 01 §5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from labkit.framework.cycle_state import CycleState
+from labkit.framework.node_info import NodeInfo
+from labkit.framework.results import Diagnosis, NodeToStatus
+from labkit.framework.status import Code, Status
+from labkit.objects.pod import Pod
+
+if TYPE_CHECKING:
+    from labkit.engine.framework import Framework
+    from labkit.engine.trace import Trace
+
+_MIN_FEASIBLE = 100
+_MIN_PERCENTAGE = 5
+EXTENDER = "Extender"
+
+
+@dataclass
+class Rotation:
+    """Where the next search starts; shared by all profiles of a scheduler."""
+
+    next_start: int = 0
+
+
+class AttemptError(Exception):
+    """An attempt that ended in an error which is no FitError."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(status.message)
+        self.status = status
+
+
+def num_feasible_to_find(nodes: int, percentage: int) -> int:
+    """How many feasible nodes are enough; `percentage` 0 adapts to the cluster's size."""
+    if nodes < _MIN_FEASIBLE:
+        return nodes
+    if percentage == 0:
+        percentage = max(_MIN_PERCENTAGE, 50 - nodes // 125)
+    return max(_MIN_FEASIBLE, nodes * percentage // 100)
+
+
+@dataclass
+class Search:
+    """One search: the profile, the pod and its state, the global percentage, and the rotation."""
+
+    framework: Framework
+    state: CycleState
+    pod: Pod
+    rotation: Rotation
+    percentage: int = 0
+    all_nodes: bool = False
+    trace: Trace | None = None
+    diagnosis: Diagnosis = field(default_factory=Diagnosis)
+
+    def run(self) -> list[NodeInfo]:
+        """Feasible nodes, in the order in which they were found. AttemptError when a plugin or extender fails."""
+        nodes = self.framework.snapshot.nodes
+        allowed, status, restricting = self.framework.run_pre_filter(self.state, self.pod, nodes, self.trace)
+        if self.trace is not None:
+            self.trace.pre_filter_ran = True
+            self.trace.allowed_nodes = None if allowed.node_names is None else sorted(allowed.node_names)
+        self.diagnosis.unschedulable_plugins = set(restricting)
+        if status is not None and not status.is_success:
+            if not status.is_rejected:
+                raise AttemptError(status)
+            self.diagnosis.node_to_status = NodeToStatus(status)
+            self.diagnosis.pre_filter_message = status.message
+            self.diagnosis.add_plugin_status(status)
+            return []
+        if self.pod.status.nominated_node_name:
+            found = self._nominated_node(nodes, allowed.node_names)
+            if found:
+                return found
+        candidates: Sequence[NodeInfo] = nodes
+        if allowed.node_names is not None:
+            candidates = [n for n in nodes if n.name in allowed.node_names]
+            text = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(restricting))}]"
+            self.diagnosis.node_to_status.absent = Status.unresolvable(text)
+        feasible, error = self._pass_filters(candidates)
+        processed = len(feasible) + len(self.diagnosis.node_to_status)
+        self.rotation.next_start = (self.rotation.next_start + processed) % len(nodes)
+        if error is not None:
+            raise AttemptError(error)
+        kept = self._extenders(feasible)
+        if len(kept) != len(feasible):
+            self.diagnosis.unschedulable_plugins.add(EXTENDER)
+        return kept
+
+    def _nominated_node(self, nodes: Sequence[NodeInfo], allowed: set[str] | None) -> list[NodeInfo]:
+        node = self.framework.snapshot.by_name.get(self.pod.status.nominated_node_name)
+        if node is None:
+            return []
+        # Looked at on its own, whatever PreFilter allows; a rejection stays for the full search.
+        feasible, error = self._pass_filters([node], start=0)
+        if error is not None:
+            return []
+        try:
+            kept = self._extenders(feasible)
+        except AttemptError:
+            return []
+        if kept and self.trace is not None:
+            self.trace.notes.append(f"only the nominated node {node.name} was considered: it passes all filters")
+            self._record_others(nodes, node, allowed)
+        return kept
+
+    def _record_others(self, nodes: Sequence[NodeInfo], chosen: NodeInfo, allowed: set[str] | None) -> None:
+        if self.trace is None or not self.trace.all_filters:
+            return
+        for node in nodes:
+            if node is not chosen and (allowed is None or node.name in allowed):
+                status = self.framework.run_filter_with_nominated_pods(self.state, self.pod, node)
+                self._record(node, status)
+
+    def _pass_filters(
+        self, nodes: Sequence[NodeInfo], start: int | None = None
+    ) -> tuple[list[NodeInfo], Status | None]:
+        framework, state, pod = self.framework, self.state, self.pod
+        count = len(nodes)
+        want = count if self.all_nodes else num_feasible_to_find(count, self._percentage())
+        if not self.all_nodes and self._one_is_enough():
+            want = 1
+        first = self.rotation.next_start if start is None else start
+        if not framework.has("filter"):
+            return [nodes[(first + i) % count] for i in range(want)] if count else [], None
+        filters = framework.active_filters(state)
+        feasible: list[NodeInfo] = []
+        statuses = self.diagnosis.node_to_status
+        for i in range(count):
+            node = nodes[(first + i) % count]
+            status = framework.run_filter_with_nominated_pods(state, pod, node, filters)
+            if self.trace is not None:
+                self._record(node, status)
+            if status is None:
+                if len(feasible) == want:
+                    break
+                feasible.append(node)
+            elif status.code == Code.ERROR:
+                return feasible, status
+            else:
+                statuses.set(node.name, status)
+                self.diagnosis.add_plugin_status(status)
+        return feasible, None
+
+    def _record(self, node: NodeInfo, status: Status | None) -> None:
+        assert self.trace is not None
+        from labkit.engine.trace import SUCCESS
+
+        self.trace.filter[node.name] = status or SUCCESS
+        if self.trace.all_filters:
+            each = self.framework.run_each_filter(self.state, self.pod, node)
+            self.trace.filter_by_plugin[node.name] = {name: s or SUCCESS for name, s in each.items()}
+
+    def _percentage(self) -> int:
+        own = self.framework.percentage_of_nodes_to_score
+        return self.percentage if own is None else own
+
+    def _one_is_enough(self) -> bool:
+        extenders = self.framework.extenders
+        return not self.framework.has("score") and not any(e.is_filter or e.is_prioritizer for e in extenders)
+
+    def _extenders(self, feasible: list[NodeInfo]) -> list[NodeInfo]:
+        for extender in self.framework.extenders:
+            if not feasible:
+                break
+            if not extender.is_interested(self.pod):
+                continue
+            feasible = self._ask(extender, feasible)
+        return feasible
+
+    def _ask(self, extender: Any, feasible: list[NodeInfo]) -> list[NodeInfo]:
+        if not extender.is_filter:
+            return feasible
+        try:
+            result = extender.filter(self.pod, feasible)
+        except Exception as e:
+            if extender.ignorable:
+                if self.trace is not None:
+                    self.trace.notes.append(f"extender {extender.name} skipped (ignorable): {e}")
+                return feasible
+            raise AttemptError(Status.as_error_of(e)) from e
+        statuses = self.diagnosis.node_to_status
+        for name, message in result.failed_and_unresolvable.items():
+            statuses.set(name, Status.unresolvable(message))
+        for name, message in result.failed.items():
+            if name not in result.failed_and_unresolvable:
+                statuses.set(name, Status.unschedulable(message))
+        kept: list[NodeInfo] = result.nodes
+        return kept

@@ -1,0 +1,552 @@
+"""One profile's plugins and how they are run: every extension point, with its exact texts (spec 01 §4).
+
+`Framework` is also the `Handle` that its plugins see. A `trace` argument, where given, is told what happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from labkit.engine.calls import call_pair, call_status, raised, wrong_type
+from labkit.engine.services import Services
+from labkit.framework.clock import Clock
+from labkit.framework.cycle_state import CycleState
+from labkit.framework.node_info import NodeInfo, PodInfo, pod_info
+from labkit.framework.plugin import EXTENSION_POINTS, plugin_name
+from labkit.framework.results import (
+    MAX_NODE_SCORE,
+    MIN_NODE_SCORE,
+    NodeScore,
+    NodeToStatus,
+    PostFilterResult,
+    PreBindPreFlightResult,
+    PreFilterResult,
+)
+from labkit.framework.snapshot import Snapshot
+from labkit.framework.status import Code, Status, is_success
+from labkit.objects.pod import Pod
+
+if TYPE_CHECKING:
+    from labkit.engine.trace import Trace
+    from labkit.framework.handle import ObjectLister
+
+#: Permit time-outs are cut to this many seconds.
+MAX_PERMIT_TIMEOUT = 15 * 60.0
+Points = dict[str, list[tuple[Any, int]]]
+
+
+def quote(text: str) -> str:
+    """Text in double quotes, as Go's %q prints plain names."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+class Framework:
+    """Plugins of one profile by extension point, in call order; `points` maps a point to (plugin, weight)."""
+
+    def __init__(
+        self, profile_name: str, points: Points, services: Services, *, percentage_of_nodes_to_score: int | None = None
+    ) -> None:
+        self.profile_name = profile_name
+        self.services = services
+        self.percentage_of_nodes_to_score = percentage_of_nodes_to_score
+        self._points: Points = {point: list(points.get(point, [])) for point in EXTENSION_POINTS}
+
+    def set_points(self, points: Points) -> None:
+        """Replace all plugins at once."""
+        self._points = {point: list(points.get(point, [])) for point in EXTENSION_POINTS}
+
+    # --- who is there -------------------------------------------------------------------------------------
+
+    def plugins(self, point: str) -> list[Any]:
+        """Plugin objects of an extension point, in call order."""
+        return [p for p, _ in self._points[point]]
+
+    def weights(self) -> dict[str, int]:
+        """Score plugin name -> weight."""
+        return {plugin_name(p): w for p, w in self._points["score"]}
+
+    def has(self, point: str) -> bool:
+        """True when some plugin serves `point`."""
+        return bool(self._points[point])
+
+    def all_plugins(self) -> list[Any]:
+        """Each plugin object once, in order of first appearance."""
+        seen: dict[int, Any] = {}
+        for entries in self._points.values():
+            for p, _ in entries:
+                seen.setdefault(id(p), p)
+        return list(seen.values())
+
+    def replace(self, plugin: Any, *, weight: int | None = None) -> None:
+        """Run `plugin` from now on: in the place of the one with its name, and at every further point it serves."""
+        name = plugin_name(plugin)
+        if getattr(plugin, "handle", None) is None and hasattr(plugin, "handle"):
+            plugin.handle = self
+        for point, method in EXTENSION_POINTS.items():
+            entries = self._points[point]
+            at = [i for i, (p, _) in enumerate(entries) if plugin_name(p) == name]
+            if callable(getattr(plugin, method, None)):
+                if at:
+                    kept = entries[at[0]][1]
+                    entries[at[0]] = (plugin, kept if weight is None else weight)
+                elif point == "queue_sort":
+                    entries[:] = [(plugin, 0)]
+                elif point == "bind":
+                    entries.insert(0, (plugin, 0))
+                else:
+                    entries.append((plugin, weight or 1))
+            elif at:
+                del entries[at[0]]
+
+    def remove(self, name: str, points: Iterable[str] | None = None) -> None:
+        """Take a plugin out, everywhere or at the given extension points."""
+        for point in points or EXTENSION_POINTS:
+            self._points[point] = [(p, w) for p, w in self._points[point] if plugin_name(p) != name]
+
+    def set_weight(self, name: str, weight: int) -> None:
+        """Change a score plugin's weight. KeyError when there is no such score plugin."""
+        entries = self._points["score"]
+        for i, (p, _) in enumerate(entries):
+            if plugin_name(p) == name:
+                entries[i] = (p, weight)
+                return
+        raise KeyError(f"no score plugin called {name}")
+
+    # --- Handle -------------------------------------------------------------------------------------------
+
+    @property
+    def clock(self) -> Clock:
+        """The scheduler's clock."""
+        return self.services.clock
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The current cycle's snapshot."""
+        return self.services.snapshot
+
+    @property
+    def objects(self) -> ObjectLister:
+        """Cached cluster objects."""
+        return self.services.objects
+
+    @property
+    def client(self) -> Any:
+        """The cluster client, or None."""
+        return self.services.client
+
+    @property
+    def gates(self) -> Mapping[str, bool]:
+        """Feature gates."""
+        return self.services.gates
+
+    @property
+    def extenders(self) -> list[Any]:
+        """Configured extenders, non-ignorable first."""
+        return self.services.extenders
+
+    def nominated_pods(self, node_name: str) -> list[Pod]:
+        """Pods nominated to a node, in order of nomination."""
+        nominator = self.services.nominator
+        return nominator.pods_for(node_name) if nominator is not None else []
+
+    def nominate(self, pod: Pod, node_name: str) -> None:
+        """Put `pod` in the nominator; an empty node name removes it."""
+        nominator = self.services.nominator
+        if nominator is None:
+            return
+        if node_name:
+            nominator.add(pod, node_name)
+        else:
+            nominator.delete(pod)
+
+    def activate(self, pods: Iterable[Pod]) -> None:
+        """Move pods to the active queue at once."""
+        self.services.activate(pods)
+
+    def waiting_pods(self) -> list[Any]:
+        """Pods held by Permit."""
+        return self.services.waiting.list() if self.services.waiting is not None else []
+
+    def get_waiting_pod(self, uid: str) -> Any | None:
+        """The waiting pod with this UID."""
+        return self.services.waiting.get(uid) if self.services.waiting is not None else None
+
+    def reject_waiting_pod(self, uid: str, message: str = "removed") -> bool:
+        """Reject a waiting pod; False when there is none."""
+        waiting = self.get_waiting_pod(uid)
+        if waiting is None:
+            return False
+        waiting.reject("", message)
+        return True
+
+    def preempt_in_memory(self, pod: Pod, plugin: str) -> bool:
+        """Cancel a victim before its binding; False when it must be deleted through the API."""
+        return self.services.cancel_in_memory(pod, plugin)
+
+    def record_event(self, pod: Pod, type_: str, reason: str, action: str, note: str) -> None:
+        """Write an event about `pod`."""
+        self.services.record_event(pod, type_, reason, action, note)
+
+    def total_nodes(self) -> int:
+        """Nodes in the snapshot."""
+        return len(self.services.snapshot.nodes)
+
+    def dry_run_status_nodes(self, statuses: NodeToStatus) -> list[NodeInfo]:
+        """Snapshot nodes whose effective status is Unschedulable."""
+        return [self.snapshot.by_name[n] for n in statuses.names_for_code(self.snapshot, Code.UNSCHEDULABLE)]
+
+    # --- PreFilter and its extensions ---------------------------------------------------------------------
+
+    def run_pre_filter(
+        self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo], trace: Trace | None = None
+    ) -> tuple[PreFilterResult, Status | None, set[str]]:
+        """(allowed nodes, overall status, plugins that narrowed the nodes)."""
+        merged = PreFilterResult()
+        restricting: set[str] = set()
+        skip: set[str] = set()
+        remembered: Status | None = None
+        state.skip_filter_plugins = skip
+        for plugin in self.plugins("pre_filter"):
+            name = plugin_name(plugin)
+            result, status = call_pair(
+                plugin, "pre_filter", PreFilterResult, state, pod, nodes,
+                expected="None, a Status, a PreFilterResult, or (PreFilterResult, Status)",
+            )
+            if trace is not None:
+                trace.pre_filter(name, status, result)
+            if status is not None and status.code == Code.SKIP:
+                skip.add(name)
+                continue
+            if status is not None and status.code != Code.SUCCESS:
+                if status.is_rejected and status.code != Code.PENDING:
+                    status = status.with_plugin(name)
+                    if status.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+                        return PreFilterResult(), status, set()
+                    remembered = status
+                    continue
+                return PreFilterResult(), _failure(f"running PreFilter plugin {quote(name)}: ", status), set()
+            if result is not None and result.node_names is not None:
+                restricting.add(name)
+                merged = merged.merge(result)
+                if not merged.node_names:
+                    text = f"node(s) didn't satisfy plugin {name}"
+                    if len(restricting) > 1:
+                        text = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(restricting))}] simultaneously"
+                    return merged, Status.unresolvable(text), restricting
+        return merged, remembered, restricting
+
+    def run_pre_filter_add_pod(self, state: CycleState, pod: Pod, added: PodInfo, node: NodeInfo) -> Status | None:
+        """Tell PreFilter plugins that `added` is (hypothetically) on `node`."""
+        return self._extension("add_pod", "AddPod", state, pod, added, node)
+
+    def run_pre_filter_remove_pod(
+        self, state: CycleState, pod: Pod, removed: PodInfo, node: NodeInfo
+    ) -> Status | None:
+        """Tell PreFilter plugins that `removed` is (hypothetically) gone from `node`."""
+        return self._extension("remove_pod", "RemovePod", state, pod, removed, node)
+
+    def _extension(
+        self, method: str, label: str, state: CycleState, pod: Pod, other: PodInfo, node: NodeInfo
+    ) -> Status | None:
+        for plugin in self.plugins("pre_filter"):
+            name = plugin_name(plugin)
+            if name in state.skip_filter_plugins or not hasattr(plugin, method):
+                continue
+            status = call_status(plugin, method, state, pod, other, node)
+            if not is_success(status):
+                return _failure(f"running {label} on PreFilter plugin {quote(name)}: ", status)
+        return None
+
+    # --- Filter -------------------------------------------------------------------------------------------
+
+    def active_filters(self, state: CycleState) -> list[tuple[str, Any, Any]]:
+        """(name, plugin, method) of the Filter plugins that this pod's PreFilter did not skip."""
+        skip = state.skip_filter_plugins
+        found = []
+        for plugin in self.plugins("filter"):
+            name = plugin_name(plugin)
+            if name not in skip:
+                found.append((name, plugin, plugin.filter))
+        return found
+
+    def run_filter(
+        self, state: CycleState, pod: Pod, node: NodeInfo, filters: list[tuple[str, Any, Any]] | None = None
+    ) -> Status | None:
+        """The first plugin that does not succeed decides."""
+        for name, plugin, check in self.active_filters(state) if filters is None else filters:
+            try:
+                status = check(state, pod, node)
+            except Exception as e:
+                status = raised(plugin, "filter", e, node.name)
+            if status is None:
+                continue
+            if not isinstance(status, Status):
+                status = wrong_type(
+                    plugin, "filter", status, "None for success, or a Status such as Status.unschedulable('why')",
+                    node.name,
+                )
+            if status.code == Code.SUCCESS:
+                continue
+            if status.is_rejected:
+                return status if status.plugin == name else status.with_plugin(name)
+            return _failure(f"running {quote(name)} filter plugin: ", status)
+        return None
+
+    def run_filter_with_nominated_pods(
+        self, state: CycleState, pod: Pod, node: NodeInfo, filters: list[tuple[str, Any, Any]] | None = None
+    ) -> Status | None:
+        """Twice where pods of equal or higher priority are nominated to the node: with them, and without."""
+        nominated = self.nominated_pods(node.name)
+        if nominated:
+            rivals = [p for p in nominated if p.priority >= pod.priority and p.uid != pod.uid]
+            if rivals:
+                trial, trial_node = state.clone(), node.clone()
+                for rival in rivals:
+                    info = pod_info(rival)
+                    trial_node.add_pod(info)
+                    status = self.run_pre_filter_add_pod(trial, pod, info, trial_node)
+                    if not is_success(status):
+                        return status
+                status = self.run_filter(trial, pod, trial_node, filters)
+                if status is not None:
+                    return status
+        return self.run_filter(state, pod, node, filters)
+
+    def run_each_filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> dict[str, Status | None]:
+        """Every active Filter plugin alone, nominated pods left out of account; for traces."""
+        found: dict[str, Status | None] = {}
+        for name, plugin, _ in self.active_filters(state):
+            found[name] = call_status(plugin, "filter", state, pod, node, node=node.name)
+        return found
+
+    # --- PostFilter ---------------------------------------------------------------------------------------
+
+    def run_post_filter(
+        self, state: CycleState, pod: Pod, statuses: NodeToStatus
+    ) -> tuple[PostFilterResult | None, Status]:
+        """Until one succeeds or gives up for good; otherwise all reasons together."""
+        reasons: list[str] = []
+        remembered: PostFilterResult | None = None
+        for plugin in self.plugins("post_filter"):
+            result, status = call_pair(
+                plugin, "post_filter", PostFilterResult, state, pod, statuses,
+                expected="a Status, or (PostFilterResult, Status)",
+            )
+            status = status or Status.success()
+            if status.code in (Code.SUCCESS, Code.UNSCHEDULABLE_AND_UNRESOLVABLE):
+                return result, status
+            if not status.is_rejected:
+                return None, Status.as_error_of(
+                    status.error or status.message, plugin=plugin_name(plugin), traceback=status.traceback
+                )
+            reasons.extend(status.reasons)
+            if result is not None and result.override:
+                remembered = result
+        return remembered, Status(Code.UNSCHEDULABLE, *reasons)
+
+    # --- PreScore, Score ----------------------------------------------------------------------------------
+
+    def run_pre_score(
+        self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo], trace: Trace | None = None
+    ) -> Status | None:
+        """Skip switches Score off; anything else but success ends the attempt as an error."""
+        skip: set[str] = set()
+        state.skip_score_plugins = skip
+        for plugin in self.plugins("pre_score"):
+            name = plugin_name(plugin)
+            status = call_status(plugin, "pre_score", state, pod, nodes)
+            if trace is not None:
+                trace.pre_score(name, status)
+            if status is not None and status.code == Code.SKIP:
+                skip.add(name)
+            elif not is_success(status):
+                return _failure(f"running PreScore plugin {quote(name)}: ", status)
+        return None
+
+    def run_score(
+        self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo], trace: Trace | None = None
+    ) -> tuple[list[int], Status | None]:
+        """(total per node in the order of `nodes`, None), or ([], the error)."""
+        totals = [0] * len(nodes)
+        active = [
+            (plugin_name(p), p, w) for p, w in self._points["score"] if plugin_name(p) not in state.skip_score_plugins
+        ]
+        raw: list[list[int]] = []
+        for name, plugin, _ in active:
+            scores, status = _raw_scores(plugin, state, pod, nodes)
+            if status is not None:
+                return [], _failure(f"running Score plugins: plugin {quote(name)} failed with: ", status)
+            raw.append(scores)
+        for (name, plugin, weight), scores in zip(active, raw, strict=True):
+            if hasattr(plugin, "normalize_score"):
+                entries = [NodeScore(n.node.metadata.name, s) for n, s in zip(nodes, scores, strict=True)]
+                status = call_status(plugin, "normalize_score", state, pod, entries)
+                if not is_success(status):
+                    text = f"running Normalize on Score plugins: plugin {quote(name)} failed with: "
+                    return [], _failure(text, status)
+                normalized = [e.score for e in entries]
+            else:
+                normalized = scores
+            for i, score in enumerate(normalized):
+                if type(score) is not int:
+                    return [], wrong_type(
+                        plugin, "normalize_score", score, "whole numbers from 0 to 100 in scores[i].score",
+                        nodes[i].name,
+                    )
+                if score > MAX_NODE_SCORE or score < MIN_NODE_SCORE:
+                    return [], _out_of_range(name, score, nodes[i].name)
+                totals[i] += score * weight
+            if trace is not None:
+                trace.score(name, weight, [n.name for n in nodes], scores, normalized)
+        return totals, None
+
+    # --- Reserve, Permit ----------------------------------------------------------------------------------
+
+    def run_reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """The first plugin that does not succeed stops; the caller then runs `run_unreserve`."""
+        for plugin in self.plugins("reserve"):
+            status = call_status(plugin, "reserve", state, pod, node_name, node=node_name)
+            if not is_success(status):
+                return self._rejected_or_error(status, plugin, "running Reserve plugin")
+        return None
+
+    def run_unreserve(self, state: CycleState, pod: Pod, node_name: str) -> list[Status]:
+        """All Reserve plugins in reverse order, whatever happened; what they raise is returned, not raised."""
+        problems = []
+        for plugin in reversed(self.plugins("reserve")):
+            if not hasattr(plugin, "unreserve"):
+                continue
+            try:
+                plugin.unreserve(state, pod, node_name)
+            except Exception as e:
+                problems.append(raised(plugin, "unreserve", e, node_name))
+        return problems
+
+    def run_permit(self, state: CycleState, pod: Pod, node_name: str) -> tuple[Status | None, dict[str, float]]:
+        """(status, plugin -> time-out in seconds). The status is Wait when somebody waits and nobody refuses."""
+        waits: dict[str, float] = {}
+        reasons: list[str] = []
+        for plugin in self.plugins("permit"):
+            timeout, status = call_pair(
+                plugin, "permit", (int, float), state, pod, node_name,
+                expected="None, a Status, or (Status, time-out in seconds)",
+            )
+            if is_success(status):
+                continue
+            assert status is not None
+            if status.code == Code.WAIT:
+                waits[plugin_name(plugin)] = min(max(float(timeout or 0.0), 0.0), MAX_PERMIT_TIMEOUT)
+                reasons.extend(status.reasons)
+                continue
+            return self._rejected_or_error(status, plugin, "running Permit plugin"), {}
+        return (Status(Code.WAIT, *reasons) if waits else None), waits
+
+    # --- binding ------------------------------------------------------------------------------------------
+
+    def run_pre_bind_pre_flights(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """Success when some PreBind plugin will do work, Skip when none will."""
+        some = False
+        state.skip_pre_bind_plugins = skip = set[str]()
+        state.parallel_pre_bind_plugins = parallel = set[str]()
+        for plugin in self.plugins("pre_bind"):
+            name = plugin_name(plugin)
+            if not hasattr(plugin, "pre_bind_pre_flight"):
+                some = True
+                continue
+            result, status = call_pair(
+                plugin, "pre_bind_pre_flight", PreBindPreFlightResult, state, pod, node_name,
+                expected="None, a Status, or (PreBindPreFlightResult, Status)",
+            )
+            if status is not None and status.code == Code.SKIP:
+                skip.add(name)
+            elif is_success(status):
+                some = True
+                if result is not None and result.allow_parallel:
+                    parallel.add(name)
+            elif status is not None and status.code == Code.ERROR:
+                return _failure(f"running PreBindPreFlight {quote(name)}: ", status)
+            else:
+                assert status is not None
+                return Status.as_error_of(
+                    f"PreBindPreFlight {name} returned {quote(status.code.label)}, which is unsupported. "
+                    "It is supposed to return Success, Skip, or Error status"
+                )
+        return None if some else Status.skip()
+
+    def run_pre_bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """The first plugin that does not succeed stops."""
+        for plugin in self.plugins("pre_bind"):
+            if plugin_name(plugin) in state.skip_pre_bind_plugins:
+                continue
+            status = call_status(plugin, "pre_bind", state, pod, node_name, node=node_name)
+            if not is_success(status):
+                return self._rejected_or_error(status, plugin, "running PreBind plugin")
+        return None
+
+    def run_bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """The first Bind plugin that does not Skip binds; Skip when all skip."""
+        for plugin in self.plugins("bind"):
+            status = call_status(plugin, "bind", state, pod, node_name, node=node_name)
+            if status is not None and status.code == Code.SKIP:
+                continue
+            if is_success(status):
+                return None
+            return self._rejected_or_error(status, plugin, "running Bind plugin")
+        return Status.skip()
+
+    def run_post_bind(self, state: CycleState, pod: Pod, node_name: str) -> list[Status]:
+        """All PostBind plugins; what they raise is returned, not raised."""
+        problems = []
+        for plugin in self.plugins("post_bind"):
+            try:
+                plugin.post_bind(state, pod, node_name)
+            except Exception as e:
+                problems.append(raised(plugin, "post_bind", e, node_name))
+        return problems
+
+    def _rejected_or_error(self, status: Status | None, plugin: Any, prefix: str) -> Status:
+        assert status is not None
+        name = plugin_name(plugin)
+        if status.is_rejected:
+            return status.with_plugin(name)
+        return _failure(f"{prefix} {quote(name)}: ", status)
+
+
+def _failure(prefix: str, status: Status | None) -> Status:
+    assert status is not None
+    return Status.as_error_of(prefix + status.message, plugin=status.plugin, traceback=status.traceback)
+
+
+def _raw_scores(
+    plugin: Any, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
+) -> tuple[list[int], Status | None]:
+    scores: list[int] = []
+    append = scores.append
+    score_of = plugin.score
+    for node in nodes:
+        try:
+            score = score_of(state, pod, node)
+        except Exception as e:
+            return [], raised(plugin, "score", e, node.name)
+        if type(score) is int:
+            append(score)
+            continue
+        status = None
+        if isinstance(score, tuple) and len(score) == 2:
+            score, status = score
+        if isinstance(status, Status) and not status.is_success:
+            return [], status
+        if type(score) is not int:
+            return [], wrong_type(plugin, "score", score, "a whole number from 0 to 100", node.name)
+        append(score)
+    return scores, None
+
+
+def _out_of_range(name: str, score: int, node: str) -> Status:
+    return Status.as_error_of(
+        f"applying score defaultWeights on Score plugins: plugin {quote(name)} returns an invalid score {score}, "
+        f"it should in the range of [{MIN_NODE_SCORE}, {MAX_NODE_SCORE}] after normalizing",
+        plugin=name,
+        traceback=f"node {node}: {name} gave {score} after normalizing; scale it into 0..100 in normalize_score",
+    )

@@ -1,0 +1,78 @@
+"""Scoring feasible nodes and choosing one (spec 01 §6)."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from labkit.framework.cycle_state import CycleState
+from labkit.framework.node_info import NodeInfo
+from labkit.framework.status import Status
+from labkit.objects.pod import Pod
+
+if TYPE_CHECKING:
+    from labkit.engine.framework import Framework
+    from labkit.engine.trace import Trace
+
+#: (node name, total, random tie-break: 0 unless an extender scored the node)
+Ranked = tuple[str, int, int]
+#: One point of an extender (0..10) counts like this many points of a plugin.
+EXTENDER_SCALE = 10
+
+
+def prioritize(
+    framework: Framework,
+    state: CycleState,
+    pod: Pod,
+    nodes: Sequence[NodeInfo],
+    rng: random.Random,
+    trace: Trace | None = None,
+) -> tuple[list[Ranked], Status | None]:
+    """Totals of all nodes in feasible order, or the error that ends the attempt."""
+    extenders = framework.extenders
+    if not extenders and not framework.has("score"):
+        return [(n.name, 1, 0) for n in nodes], None
+    status = framework.run_pre_score(state, pod, nodes, trace)
+    if status is not None:
+        return [], status
+    totals, status = framework.run_score(state, pod, nodes, trace)
+    if status is not None:
+        return [], status
+    randomizers = [0] * len(nodes)
+    added: dict[str, int] = {}
+    for extender in extenders:
+        if not extender.is_prioritizer or not extender.is_interested(pod):
+            continue
+        try:
+            scores = extender.prioritize(pod, nodes)
+        except Exception as e:
+            if trace is not None:
+                trace.notes.append(f"extender {extender.name} gave no scores: {e}")
+            continue
+        for host, score in scores:
+            added[host] = added.get(host, 0) + score * extender.weight * EXTENDER_SCALE
+    for i, node in enumerate(nodes):
+        if node.name in added:
+            totals[i] += added[node.name]
+            randomizers[i] = rng.getrandbits(31)
+            if trace is not None and node.name in trace.scores:
+                trace.scores[node.name].extender = added[node.name]
+                trace.scores[node.name].total += added[node.name]
+    return [(n.name, t, r) for n, t, r in zip(nodes, totals, randomizers, strict=True)], None
+
+
+def pick(ranked: Sequence[Ranked]) -> str:
+    """The root of a max-heap built over `ranked` in its order: what kube-scheduler takes among equals."""
+    heap = [(total, tie, name) for name, total, tie in ranked]
+    n = len(heap)
+    for start in range(n // 2 - 1, -1, -1):
+        i = start
+        while (j := 2 * i + 1) < n:
+            if j + 1 < n and heap[j + 1][:2] > heap[j][:2]:
+                j += 1
+            if heap[j][:2] <= heap[i][:2]:
+                break
+            heap[i], heap[j] = heap[j], heap[i]
+            i = j
+    return heap[0][2]
