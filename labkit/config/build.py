@@ -9,6 +9,7 @@ from typing import Any
 from labkit.config.args import ARGS_TYPES, NodeResourcesFitArgs, PluginArgs
 from labkit.config.errors import ConfigError, aggregate
 from labkit.config.gates import FeatureGates
+from labkit.config.gotext import go_quote
 from labkit.config.points import BUILD_ORDER, IN_TREE_PLUGINS, extension_points_of, interface_name
 from labkit.config.tls import tls_error
 from labkit.config.types import PluginRef, PluginSet, ProfileConfig, SchedulerConfig
@@ -58,11 +59,13 @@ def build_profiles(
         queue_sort = points["queue_sort"][0][0]
         args = profile.plugin_config.get(queue_sort)
         sorting = (queue_sort, json.dumps(args, default=repr))
-        shown = f'for profile "{profile.scheduler_name}"'
+        shown = f"for profile {go_quote(profile.scheduler_name)}"
         if first is None:
             first = sorting
         elif first[0] != queue_sort:
-            text = f'different queue sort plugins {shown}: "{queue_sort}", first: "{first[0]}"'
+            text = (
+                f"different queue sort plugins {shown}: {go_quote(queue_sort)}, first: {go_quote(first[0])}"
+            )
             raise ConfigError("init", _INITIALIZING + text)
         elif first != sorting:
             raise ConfigError("init", f"{_INITIALIZING}different queue sort plugin args {shown}")
@@ -121,7 +124,7 @@ def _construct(profile: ProfileConfig, names: list[str], gates: FeatureGates) ->
         if not isinstance(args, PluginArgs):
             continue
         if wrong := validate_args("", args, gates):
-            raise _Refused(f'initializing plugin "{name}": {aggregate(wrong)}')
+            raise _Refused(f"initializing plugin {go_quote(name)}: {aggregate(wrong)}")
 
 
 def _own(point: str, plugin_set: PluginSet, serves: Mapping[str, frozenset[str]]) -> list[str]:
@@ -130,11 +133,11 @@ def _own(point: str, plugin_set: PluginSet, serves: Mapping[str, frozenset[str]]
     names: list[str] = []
     for plugin in plugin_set.enabled:
         if plugin.name not in serves:
-            raise _Refused(f'{interface} "{plugin.name}" does not exist')
+            raise _Refused(f"{interface} {go_quote(plugin.name)} does not exist")
         if point not in serves[plugin.name]:
-            raise _Refused(f'plugin "{plugin.name}" does not extend {interface} plugin')
+            raise _Refused(f"plugin {go_quote(plugin.name)} does not extend {interface} plugin")
         if plugin.name in names:
-            raise _Refused(f'plugin "{plugin.name}" already registered as "{interface}"')
+            raise _Refused(f'plugin {go_quote(plugin.name)} already registered as "{interface}"')
         names.append(plugin.name)
     return names
 
@@ -152,13 +155,13 @@ def _with_multi_point(
     for plugin in profile.plugins["multi_point"].enabled:
         name = plugin.name
         if name not in serves:
-            raise _Refused(f'{interface} "{name}" does not exist')
+            raise _Refused(f"{interface} {go_quote(name)} does not exist")
         if point not in serves[name] or name in disabled:
             continue
         if name in own:
             overrides.add(name)
         elif name in taken:
-            raise _Refused(f'plugin "{name}" already registered as "{interface}"')
+            raise _Refused(f'plugin {go_quote(name)} already registered as "{interface}"')
         else:
             taken.append(name)
     return (
@@ -167,7 +170,7 @@ def _with_multi_point(
 
 
 def _count(points: Mapping[str, list[str]], scheduler_name: str) -> None:
-    profile = f'profile with scheduler name "{scheduler_name}"'
+    profile = f"profile with scheduler name {go_quote(scheduler_name)}"
     sorters = len(points["queue_sort"])
     if sorters != 1:
         raise _Refused(f"only one queue sort plugin required for {profile}, but got {sorters}")

@@ -6,6 +6,7 @@ from typing import Any
 
 from labkit.config.errors import ConfigError
 from labkit.config.gojson import JsonError, Node, parse
+from labkit.config.gotext import go_quote
 from labkit.config.gotypes import DecodeError, Decoder, Struct
 from labkit.config.goyaml import YamlError, yaml_to_json
 from labkit.config.schema import API_VERSION, CONFIG_KIND, CONFIGURATION, GROUP, KINDS, VERSION
@@ -96,7 +97,7 @@ def _kind_of(node: Node, data: bytes, default_kind: str | None) -> Struct:
         raise _Refused(f"Object 'apiVersion' is missing in '{whole}'")
     if (group, version) != (GROUP, VERSION) or kind not in KINDS:
         shown = f"{group}/{version}" if group else version
-        raise _Refused(f'no kind "{kind}" is registered for version "{shown}" {_SCHEME}')
+        raise _Refused(f"no kind {go_quote(kind)} is registered for version {go_quote(shown)} {_SCHEME}")
     return KINDS[kind]
 
 

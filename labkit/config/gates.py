@@ -18,7 +18,17 @@ GangScheduling GenericWorkload SchedulerAsyncAPICalls StorageCapacityScoring Tai
 TopologyAwareWorkloadScheduling VolumeLimitScaling WorkloadAwarePreemption"""
 _ALPHA = frozenset(_OFF.split()) - {"DRADeviceTaintRules", "SchedulerAsyncAPICalls"}
 _LOCKED = frozenset(
-    ["DRAAdminAccess", "DynamicResourceAllocation", "InPlacePodVerticalScaling", "MatchLabelKeysInPodAffinity", "NodeInclusionPolicyInPodTopologySpread", "PodSchedulingReadiness", "SchedulerQueueingHints", "SidecarContainers", "VolumeAttributesClass"]
+    [
+        "DRAAdminAccess",
+        "DynamicResourceAllocation",
+        "InPlacePodVerticalScaling",
+        "MatchLabelKeysInPodAffinity",
+        "NodeInclusionPolicyInPodTopologySpread",
+        "PodSchedulingReadiness",
+        "SchedulerQueueingHints",
+        "SidecarContainers",
+        "VolumeAttributesClass",
+    ]
 )
 _GA_UNLOCKED = frozenset(["DRAPrioritizedList"])
 _NEEDS: dict[str, tuple[str, ...]] = {

@@ -75,10 +75,11 @@ class _Reader:
             at += 1
         self.at = at
 
-    def unexpected(self, context: str) -> JsonError:
-        if self.at >= len(self.data):
+    def unexpected(self, context: str, *, space_fits: bool = True) -> JsonError:
+        """The error of the present character. At the end Go tries a blank, which some places refuse."""
+        if self.at >= len(self.data) and space_fits:
             return JsonError("unexpected end of JSON input")
-        char = chr(self.data[self.at])
+        char = chr(self.data[self.at]) if self.at < len(self.data) else " "
         shown = {"'": r"'\''", '"': "'\"'"}.get(char) or "'" + go_quote(char)[1:-1] + "'"
         return JsonError(f"invalid character {shown} {context}")
 
@@ -120,24 +121,26 @@ class _Reader:
     def _literal(self, word: bytes) -> None:
         for expected in word:
             if self.peek() != expected:
-                raise self.unexpected(f"in literal {word.decode()} (expecting {chr(expected)!r})")
+                raise self.unexpected(
+                    f"in literal {word.decode()} (expecting {chr(expected)!r})", space_fits=False
+                )
             self.at += 1
 
     def _number(self, start: int) -> Node:
         found = _NUMBER.match(self.data, self.at)
         if found is None:
             self.at += 1
-            raise self.unexpected("in numeric literal")
+            raise self.unexpected("in numeric literal", space_fits=False)
         self.at = found.end()
         digit_before = found.group()
         if self.peek() == 0x2E and b"." not in digit_before and b"e" not in digit_before.lower():
             self.at += 1
-            raise self.unexpected("after decimal point in numeric literal")
+            raise self.unexpected("after decimal point in numeric literal", space_fits=False)
         if self.peek() in (0x65, 0x45) and b"e" not in digit_before.lower():
             self.at += 1
             if self.peek() in (0x2B, 0x2D):
                 self.at += 1
-            raise self.unexpected("in exponent of numeric literal")
+            raise self.unexpected("in exponent of numeric literal", space_fits=False)
         return Node("number", digit_before.decode(), digit_before)
 
     def _string(self) -> str:
@@ -165,12 +168,12 @@ class _Reader:
             self.at += 1
             for _ in range(4):
                 if chr(max(self.peek(), 0)) not in "0123456789abcdefABCDEF":
-                    raise self.unexpected("in \\u hexadecimal character escape")
+                    raise self.unexpected("in \\u hexadecimal character escape", space_fits=False)
                 self.at += 1
         elif char >= 0 and chr(char) in '"\\/bfnrt':
             self.at += 1
         else:
-            raise self.unexpected("in string escape code")
+            raise self.unexpected("in string escape code", space_fits=False)
 
     def _object(self) -> list[tuple[str, Node]]:
         members: list[tuple[str, Node]] = []

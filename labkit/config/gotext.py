@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import struct
+from decimal import Decimal
 from typing import Any
 
 _ESCAPES = {
@@ -48,33 +50,37 @@ def escape_html(text: str) -> str:
     return text
 
 
-def go_float(value: float, bits: int = 64) -> str:
+def go_float(value: float) -> str:
     """A finite float as Go's JSON encoder writes it."""
-    if value == 0:
-        return "-0" if str(value).startswith("-") else "0"
-    if 1e-6 <= abs(value) < 1e21:
-        text = format(value, "f") if value.is_integer() else _positional(repr(value))
-        return text.split(".")[0] if value.is_integer() else text
-    mantissa, _, exponent = format(float(repr(value)), "e").partition("e")
-    shortest = repr(value)
-    mantissa = shortest.partition("e")[0] if "e" in shortest else mantissa.rstrip("0").rstrip(".")
-    sign = exponent[0]
-    digits = exponent[1:].lstrip("0")
-    if mantissa.endswith(".0"):
-        mantissa = mantissa[:-2]
-    if bits == 64 and sign == "-" and len(digits) == 1:
-        return f"{mantissa}e-{digits}"
-    return f"{mantissa}e{sign}{digits.zfill(2)}"
+    if value == 0 or 1e-6 <= abs(value) < 1e21:
+        return format(_shortest(value), "f")
+    digits, power = _scientific(value)
+    return f"{digits}e-{-power}" if power < 0 else f"{digits}e+{power}"
 
 
-def _positional(text: str) -> str:
-    if "e" not in text:
-        return text
-    mantissa, _, exponent = text.partition("e")
-    sign = "-" if mantissa.startswith("-") else ""
-    whole, _, fraction = mantissa.lstrip("-").partition(".")
-    shift = -int(exponent)
-    return f"{sign}0.{'0' * (shift - 1)}{whole}{fraction if fraction != '0' else ''}"
+def float_g(value: float, limit: int = 6) -> str:
+    """A finite float as Go's `%g` writes it; from 10**limit on with an exponent (21 for `%v`)."""
+    digits, power = _scientific(value)
+    if value == 0 or -4 <= power < limit:
+        return format(_shortest(value), "f")
+    return f"{digits}e{'-' if power < 0 else '+'}{abs(power):02d}"
+
+
+def shortest_float32(value: float) -> float:
+    """The float with the fewest digits that is the same float32 as `value`."""
+    wanted = struct.pack("f", value)
+    return next(
+        near for digits in range(1, 18) if struct.pack("f", near := float(f"{value:.{digits}g}")) == wanted
+    )
+
+
+def _shortest(value: float) -> Decimal:
+    return Decimal(repr(value)).normalize()
+
+
+def _scientific(value: float) -> tuple[str, int]:
+    digits, _, exponent = format(_shortest(value), "e").partition("e")
+    return digits, int(exponent or "0")
 
 
 # --- durations ------------------------------------------------------------------------------------
@@ -139,13 +145,22 @@ def _with_fraction(amount: int, size: int) -> str:
     return f"{whole}.{digits}"
 
 
+def _quote_bytes(text: str) -> str:
+    """The quoting of Go's package time: whatever is not printable ASCII byte by byte."""
+    inner = "".join(
+        f"\\{chr(byte)}" if byte in b'"\\' else chr(byte) if 0x20 <= byte < 0x80 else f"\\x{byte:02x}"
+        for byte in text.encode("utf-8", "replace")
+    )
+    return f'"{inner}"'
+
+
 class DurationError(ValueError):
     """Text that is no Go duration; the message is Go's."""
 
 
 def parse_duration(text: str) -> Duration:
     """Read `15s`, `1m30s`, `-1.5h`. Raises DurationError with Go's text."""
-    shown = go_quote(text)
+    shown = _quote_bytes(text)
     rest = text
     negative = False
     if rest[:1] in ("-", "+"):
@@ -168,7 +183,7 @@ def parse_duration(text: str) -> Duration:
             raise DurationError(f"time: missing unit in duration {shown}")
         rest = rest[len(unit) :]
         if unit not in _UNITS:
-            raise DurationError(f"time: unknown unit {go_quote(unit)} in duration {shown}")
+            raise DurationError(f"time: unknown unit {_quote_bytes(unit)} in duration {shown}")
         whole, _, fraction = literal.partition(".")
         size = _UNITS[unit]
         total += int(whole or "0") * size

@@ -234,7 +234,10 @@ class TextMap(GoType):
 
 
 class Struct(GoType):
-    """A struct. `fields`: JSON name -> type; `inside`: JSON name -> the embedded struct it comes from."""
+    """A struct. `fields`: JSON name -> type; `inside`: JSON name -> the embedded struct it comes from.
+
+    `always` names the fields that are written even when they are zero.
+    """
 
     def __init__(
         self,
@@ -243,11 +246,13 @@ class Struct(GoType):
         *,
         inside: Mapping[str, str] | None = None,
         package: str = "v1",
+        always: tuple[str, ...] = (),
     ) -> None:
         self.short = name
         self.name = f"{package}.{name}"
         self.fields = fields
         self.inside = inside or {}
+        self.always = always
 
     def decode(self, node: Node, state: Decoder) -> Any:
         if node.kind != "object":
@@ -282,3 +287,20 @@ def zero(kind: GoType) -> Any:
     if isinstance(kind, Struct):
         return {}
     return "" if isinstance(kind, Text) else 0
+
+
+def written(kind: GoType, value: Any) -> Any:
+    """A decoded value as Go writes it back: empty fields left out, required ones filled in."""
+    if isinstance(kind, Pointer):
+        return written(kind.target, value)
+    if isinstance(kind, Slice):
+        return [written(kind.item, item) for item in value]
+    if not isinstance(kind, Struct):
+        return value
+    result: dict[str, Any] = {}
+    for name, field in kind.fields.items():
+        if name in value and (value[name] or isinstance(field, Pointer) or name in kind.always):
+            result[name] = written(field, value[name])
+        elif name in kind.always or (isinstance(field, Struct) and name in value):
+            result[name] = None if isinstance(field, Slice) else zero(field)
+    return result

@@ -4,27 +4,14 @@ from __future__ import annotations
 
 import base64
 import binascii
-import datetime
 import json
 import math
-import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from labkit.config.gotext import escape_html, go_float, go_quote
+from labkit.config.goscalars import is_date, resolve
+from labkit.config.gotext import escape_html, float_g, go_float, go_quote, shortest_float32
 
-_TRUE = frozenset(["y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"])
-_FALSE = frozenset(["n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"])
-_NULL = frozenset(["", "~", "null", "Null", "NULL"])
-_NAN = frozenset([".nan", ".NaN", ".NAN"])
-_INF = frozenset([".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"])
-_NEG_INF = frozenset(["-.inf", "-.Inf", "-.INF"])
-_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
-_INT = re.compile(r"[-+]?(0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO]?[0-7]+|0|[1-9][0-9]*)")
-_DATE = re.compile(
-    r"(\d{4})-(\d{1,2})-(\d{1,2})(?:[Tt](\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.\d+)?(?:Z|[-+]\d\d:\d\d)"
-    r"| (\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.\d+)?)?"
-)
 _TAG = "tag:yaml.org,2002:"
 _RESOLVABLE = frozenset(_TAG + name for name in ("str", "bool", "int", "float", "null", "timestamp"))
 #: The two YAML parsers word these differently.
@@ -71,19 +58,52 @@ def _key_text(key: Any, value: Any) -> str:
         return "true" if key else "false"
     if isinstance(key, str):
         return key
-    if isinstance(key, int):
+    if isinstance(key, int) and key < 1 << 63:
         return str(key)
     if isinstance(key, float):
         if not math.isfinite(key):
             return ".nan" if math.isnan(key) else (".inf" if key > 0 else "-.inf")
-        return go_float(key)
-    raise YamlError(f"unsupported map key of type: %!s(<nil>), key: <nil>, value: {_go_syntax(value)}")
+        return float_g(shortest_float32(key))
+    kind, shown = ("%!s(<nil>)", "<nil>") if key is None else ("uint64", hex(key))
+    told = "<nil>" if value is None else _go_syntax(value)
+    raise YamlError(f"unsupported map key of type: {kind}, key: {shown}, value: {told}")
 
 
 def _go_syntax(value: Any) -> str:
+    """A value as Go's `%#v` writes it."""
     if value is None:
         return "interface {}(nil)"
-    return go_quote(value) if isinstance(value, str) else _encode(value)
+    if isinstance(value, str):
+        return go_quote(value)
+    if isinstance(value, list):
+        return "[]interface {}{" + ", ".join(map(_go_syntax, value)) + "}"
+    if isinstance(value, dict):
+        members = sorted((_go_syntax(name), _go_syntax(item)) for (_, name), item in value.items())
+        return "map[interface {}]interface {}{" + ", ".join(f"{name}:{item}" for name, item in members) + "}"
+    if isinstance(value, float) and math.isfinite(value):
+        return float_g(value, limit=21)
+    return hex(value) if isinstance(value, int) and value >= 1 << 63 else json.dumps(value)
+
+
+class _Node:
+    """A node of the YAML tree, its scalars not yet resolved. `line` counts from 1."""
+
+    __slots__ = ("children", "implicit", "kind", "line", "tag", "target", "text")
+
+    def __init__(self, kind: str, line: int) -> None:
+        self.kind = kind
+        self.line = line
+        self.children: list[_Node] = []
+        self.text = ""
+        self.tag = ""
+        self.implicit = False
+        self.target: _Node | None = None
+
+    @property
+    def is_merge(self) -> bool:
+        """Is this the key `<<`?"""
+        merges = self.implicit or self.tag == _TAG + "merge"
+        return self.kind == "scalar" and self.text == "<<" and merges
 
 
 class _Builder:
@@ -94,10 +114,10 @@ class _Builder:
 
     def __init__(self) -> None:
         self.duplicates: list[str] = []
-        self.anchors: dict[str, tuple[Any, ...] | None] = {}
+        self.anchors: dict[str, _Node] = {}
+        self.expanding: set[_Node] = set()
         self.decoded = 0
         self.aliased = 0
-        self.alias_depth = 0
 
     def document(self, data: bytes) -> Any:
         import yaml
@@ -117,93 +137,86 @@ class _Builder:
             raise YamlError("yaml: invalid UTF-8") from None
         return self._value(tree)
 
-    def _tree(self, event: Any, events: Iterator[Any]) -> tuple[Any, ...]:
-        """(kind, line, ...): a node tree without resolved values."""
+    def _tree(self, event: Any, events: Iterator[Any]) -> _Node:
         import yaml
 
         line = event.start_mark.line + 1
         if isinstance(event, yaml.AliasEvent):
             if event.anchor not in self.anchors:
                 raise YamlError(f"yaml: unknown anchor '{event.anchor}' referenced")
-            return ("alias", line, event.anchor)
-        if event.anchor:
-            self.anchors[event.anchor] = None
-        node: tuple[Any, ...]
-        if isinstance(event, yaml.ScalarEvent):
-            implicit = event.implicit[0] if not event.style else False
-            node = ("scalar", line, event.value, event.tag if event.tag not in (None, "!") else "", implicit)
-        else:
-            closing = (
-                yaml.MappingEndEvent if isinstance(event, yaml.MappingStartEvent) else yaml.SequenceEndEvent
-            )
-            children: list[tuple[Any, ...]] = []
-            while not isinstance(following := next(events), closing):
-                children.append(self._tree(following, events))
-            kind = "mapping" if closing is yaml.MappingEndEvent else "sequence"
-            node = (kind, line, children)
+            alias = _Node("alias", line)
+            alias.text, alias.target = event.anchor, self.anchors[event.anchor]
+            return alias
+        node = _Node("scalar", line)
         if event.anchor:
             self.anchors[event.anchor] = node
+        if isinstance(event, yaml.ScalarEvent):
+            node.text = event.value
+            node.tag = event.tag if event.tag not in (None, "!") else ""
+            node.implicit = not event.style and event.implicit[0] and event.tag != "!"
+            return node
+        mapping = isinstance(event, yaml.MappingStartEvent)
+        node.kind = "mapping" if mapping else "sequence"
+        closing = yaml.MappingEndEvent if mapping else yaml.SequenceEndEvent
+        while not isinstance(following := next(events), closing):
+            node.children.append(self._tree(following, events))
         return node
 
-    def _value(self, node: tuple[Any, ...]) -> Any:
+    def _value(self, node: _Node) -> Any:
         self.decoded += 1
-        self.aliased += self.alias_depth > 0
+        self.aliased += bool(self.expanding)
         if (
             self.aliased > 100
             and self.decoded > 1000
             and self.aliased / self.decoded > _allowed(self.decoded)
         ):
             raise YamlError("yaml: document contains excessive aliasing")
-        kind = node[0]
-        if kind == "scalar":
+        if node.kind == "scalar":
             return self._scalar(node)
-        if kind == "sequence":
-            return [self._value(item) for item in node[2]]
-        if kind == "alias":
+        if node.kind == "sequence":
+            return [self._value(item) for item in node.children]
+        if node.kind == "alias":
             return self._through(node, self._value)
         result: dict[tuple[type, Any], Any] = {}
         self._fill(result, node)
         return result
 
-    def _through(self, node: tuple[Any, ...], use: Callable[[tuple[Any, ...]], Any]) -> Any:
-        target = self.anchors[node[2]]
-        if target is None or self.alias_depth > 500:
-            raise YamlError(f"yaml: anchor '{node[2]}' value contains itself")
-        self.alias_depth += 1
-        value = use(target)
-        self.alias_depth -= 1
+    def _through(self, node: _Node, use: Callable[[_Node], Any]) -> Any:
+        if node in self.expanding or node.target is None:
+            raise YamlError(f"yaml: anchor '{node.text}' value contains itself")
+        self.expanding.add(node)
+        value = use(node.target)
+        self.expanding.remove(node)
         return value
 
-    def _fill(self, result: dict[tuple[type, Any], Any], node: tuple[Any, ...]) -> None:
-        children = node[2]
-        for key_node, value_node in zip(children[::2], children[1::2], strict=True):
-            if _is_merge(key_node):
+    def _fill(self, result: dict[tuple[type, Any], Any], node: _Node) -> None:
+        for key_node, value_node in zip(node.children[::2], node.children[1::2], strict=True):
+            if key_node.is_merge:
                 self._merge(result, value_node)
                 continue
             name = self._value(key_node)
             if isinstance(name, dict | list):
-                raise YamlError(f"yaml: invalid map key: {_go_map(name)}")
+                raise YamlError(f"yaml: invalid map key: {_go_syntax(name)}")
             value = self._value(value_node)
             key = (type(name), name)
             if key in result:
-                shown = go_quote(name) if isinstance(name, str) else _key_text(name, value)
-                self.duplicates.append(f"  line {value_node[1]}: key {shown} already set in map")
+                shown = go_quote(name) if isinstance(name, str) else _go_syntax(name)
+                self.duplicates.append(f"  line {value_node.line}: key {shown} already set in map")
             result[key] = value
 
-    def _merge(self, result: dict[tuple[type, Any], Any], node: tuple[Any, ...]) -> None:
-        targets = list(reversed(node[2])) if node[0] == "sequence" else [node]
-        for target in targets:
-            seen = self.anchors[target[2]] if target[0] == "alias" else target
-            if seen is None or seen[0] != "mapping":
+    def _merge(self, result: dict[tuple[type, Any], Any], node: _Node) -> None:
+        for target in list(reversed(node.children)) if node.kind == "sequence" else [node]:
+            found = target.target if target.kind == "alias" else target
+            if found is None or found.kind != "mapping":
                 raise YamlError("yaml: map merge requires map or sequence of maps as the value")
-            if target[0] == "alias":
-                self._through(target, lambda found: self._fill(result, found))
+            if target.kind == "alias":
+                self._through(target, lambda mapping: self._fill(result, mapping))
             else:
                 self._fill(result, target)
 
-    def _scalar(self, node: tuple[Any, ...]) -> Any:
-        _, _, text, tag, implicit = node
-        if not tag and not implicit:
+    def _scalar(self, node: _Node) -> Any:
+        text, tag = node.text, node.tag
+        if not tag and not node.implicit:
             return text
         if tag == _TAG + "binary":
             try:
@@ -214,24 +227,13 @@ class _Builder:
             return text
         if tag == _TAG + "str":
             return text
-        value = _resolve(text)
+        value = resolve(text)
         found = _tag_of(value)
         if tag == _TAG + "float" and found == "int":
             return float(value)
-        if tag and tag != _TAG + found and not (tag == _TAG + "timestamp" and _is_date(text)):
+        if tag and tag != _TAG + found and not (tag == _TAG + "timestamp" and is_date(text)):
             raise YamlError(f"yaml: cannot decode !!{found} `{text}` as a !!{tag.removeprefix(_TAG)}")
         return value
-
-
-def _is_merge(node: tuple[Any, ...]) -> bool:
-    return bool(node[0] == "scalar" and node[2] == "<<" and (node[4] or node[3] == _TAG + "merge"))
-
-
-def _go_map(key: Any) -> str:
-    if isinstance(key, list):
-        return "[]interface {}{" + ", ".join(map(_go_syntax, key)) + "}"
-    inner = ", ".join(f"{_go_syntax(name)}:{_go_syntax(value)}" for (_, name), value in key.items())
-    return "map[interface {}]interface {}{" + inner + "}"
 
 
 def _tag_of(value: Any) -> str:
@@ -241,59 +243,6 @@ def _tag_of(value: Any) -> str:
         if isinstance(value, kind):
             return name
     return "str"
-
-
-def _resolve(text: str) -> Any:
-    """A plain scalar's value by the rules of go-yaml v2."""
-    if text in _NULL:
-        return None
-    if text in _TRUE or text in _FALSE:
-        return text in _TRUE
-    if text in _NAN:
-        return math.nan
-    if text in _INF or text in _NEG_INF:
-        return -math.inf if text in _NEG_INF else math.inf
-    if text[0] == ".":
-        return _float(text)
-    if text[0] not in "+-0123456789" or _is_date(text):
-        return text
-    plain = text.replace("_", "")
-    if _INT.fullmatch(plain):
-        value = _int(plain)
-        if -(1 << 63) <= value < 1 << 63 or (plain[0] not in "+-" and value < 1 << 64):
-            return value
-    if _FLOAT.fullmatch(plain):
-        return _float(plain, otherwise=text)
-    return text
-
-
-def _int(plain: str) -> int:
-    sign = -1 if plain.startswith("-") else 1
-    digits = plain.lstrip("+-").lower()
-    if len(digits) > 1 and digits[0] == "0" and digits[1] in "01234567":
-        digits = "0o" + digits[1:]
-    return sign * int(digits, 0)
-
-
-def _float(text: str, otherwise: str | None = None) -> Any:
-    try:
-        value = float(text)
-    except ValueError:
-        return otherwise or text
-    return value if math.isfinite(value) else otherwise or text
-
-
-def _is_date(text: str) -> bool:
-    found = _DATE.fullmatch(text)
-    if found is None:
-        return False
-    year, month, day, *clock = (int(part) if part else 0 for part in found.groups())
-    hour, minute, second = (early + late for early, late in zip(clock[:3], clock[3:], strict=True))
-    try:
-        datetime.datetime(year or 1, month, day, hour, minute, second)
-    except ValueError:
-        return False
-    return True
 
 
 def _allowed(decoded: int) -> float:
@@ -322,8 +271,3 @@ def _problem(error: Any) -> str:
     elif context is not None and context.line:
         line = context.line
     return f"yaml: line {line}: {problem}" if line else f"yaml: {problem}"
-
-
-def is_plain_text(text: str) -> bool:
-    """Would this text, written without quotes, be read as text again?"""
-    return bool(text) and isinstance(_resolve(text), str) and not _is_date(text)

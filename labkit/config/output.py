@@ -18,9 +18,11 @@ from labkit.config.args import (
     UtilizationShapePoint,
     VolumeBindingArgs,
 )
-from labkit.config.goyaml import is_plain_text
+from labkit.config.goscalars import is_plain_text
+from labkit.config.gotext import float_g, shortest_float32
+from labkit.config.gotypes import written
 from labkit.config.points import CONFIG_KEYS, IN_TREE_PLUGINS
-from labkit.config.schema import API_VERSION, CONFIG_KIND
+from labkit.config.schema import API_VERSION, CONFIG_KIND, NODE_AFFINITY, SPREAD_CONSTRAINT
 from labkit.config.types import ExtenderConfig, PluginSet, ProfileConfig, SchedulerConfig
 
 
@@ -29,25 +31,37 @@ def completed_yaml(config: SchedulerConfig) -> str:
     import yaml
 
     class _Dumper(yaml.SafeDumper):
-        """Quotes text the way Kubernetes' YAML writer does."""
+        """Writes scalars as Kubernetes' YAML writer does; what needs quotes is decided here, not by PyYAML."""
 
         def ignore_aliases(self, data: Any) -> bool:
             return True
 
+    def scalar(dumper: Any, value: Any) -> Any:
+        return dumper.represent_scalar("tag:yaml.org,2002:str", _plain(value))
+
     def text(dumper: Any, value: str) -> Any:
-        style = None if is_plain_text(value) else '"'
+        style = "|" if "\n" in value else (None if is_plain_text(value) else '"')
         return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
+    _Dumper.yaml_implicit_resolvers = {}
+    for kind in (bool, int, float, type(None)):
+        _Dumper.add_representer(kind, scalar)
     _Dumper.add_representer(str, text)
     return str(
         yaml.dump(completed(config), Dumper=_Dumper, sort_keys=True, allow_unicode=True, width=1 << 30)
     )
 
 
+def _plain(value: bool | int | float | None) -> str:
+    if isinstance(value, float):
+        return float_g(value)
+    return "null" if value is None else str(value).lower()
+
+
 def completed(config: SchedulerConfig) -> dict[str, Any]:
     """The same as data."""
     election, connection = config.leader_election, config.client_connection
-    qps = connection.qps
+    qps = shortest_float32(connection.qps)
     result: dict[str, Any] = {
         "apiVersion": API_VERSION,
         "kind": CONFIG_KIND,
@@ -65,7 +79,7 @@ def completed(config: SchedulerConfig) -> dict[str, Any]:
             "kubeconfig": connection.kubeconfig,
             "acceptContentTypes": connection.accept_content_types,
             "contentType": connection.content_type,
-            "qps": int(qps) if qps == int(qps) else qps,
+            "qps": int(qps) if qps.is_integer() and -(1 << 63) <= qps < 1 << 64 else qps,
             "burst": connection.burst,
         },
         "enableProfiling": config.enable_profiling,
@@ -137,7 +151,11 @@ def _fields(args: PluginArgs) -> dict[str, Any]:
                 "ignorePreferredTermsOfExistingPods": args.ignore_preferred_terms_of_existing_pods,
             }
         case NodeAffinityArgs():
-            return {} if args.added_affinity is None else {"addedAffinity": args.added_affinity}
+            return (
+                {}
+                if args.added_affinity is None
+                else {"addedAffinity": written(NODE_AFFINITY, args.added_affinity)}
+            )
         case NodeResourcesBalancedAllocationArgs():
             return {"resources": _resources(args.resources)}
         case NodeResourcesFitArgs():
@@ -153,7 +171,10 @@ def _fields(args: PluginArgs) -> dict[str, Any]:
                 ignoredResourceGroups=args.ignored_resource_groups,
             )
         case PodTopologySpreadArgs():
-            return _given(defaultingType=args.defaulting_type, defaultConstraints=args.default_constraints)
+            return _given(
+                defaultingType=args.defaulting_type,
+                defaultConstraints=[written(SPREAD_CONSTRAINT, item) for item in args.default_constraints],
+            )
         case VolumeBindingArgs():
             return {"bindTimeoutSeconds": args.bind_timeout_seconds, **_given(shape=_shape(args.shape or []))}
     return {}

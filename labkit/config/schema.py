@@ -126,19 +126,24 @@ _NODE_REQUIREMENTS = Slice(
     Struct(
         "NodeSelectorRequirement",
         {"key": _TEXT, "operator": Text("v1.NodeSelectorOperator"), "values": Slice(_TEXT)},
+        always=("key", "operator"),
     )
 )
 _NODE_TERM = Struct(
     "NodeSelectorTerm", {"matchExpressions": _NODE_REQUIREMENTS, "matchFields": _NODE_REQUIREMENTS}
 )
-_NODE_AFFINITY = Struct(
+NODE_AFFINITY = Struct(
     "NodeAffinity",
     {
         "requiredDuringSchedulingIgnoredDuringExecution": Pointer(
-            Struct("NodeSelector", {"nodeSelectorTerms": Slice(_NODE_TERM)})
+            Struct("NodeSelector", {"nodeSelectorTerms": Slice(_NODE_TERM)}, always=("nodeSelectorTerms",))
         ),
         "preferredDuringSchedulingIgnoredDuringExecution": Slice(
-            Struct("PreferredSchedulingTerm", {"weight": _INT32, "preference": _NODE_TERM})
+            Struct(
+                "PreferredSchedulingTerm",
+                {"weight": _INT32, "preference": _NODE_TERM},
+                always=("weight", "preference"),
+            )
         ),
     },
 )
@@ -150,11 +155,12 @@ _LABEL_SELECTOR = Struct(
             Struct(
                 "LabelSelectorRequirement",
                 {"key": _TEXT, "operator": Text("v1.LabelSelectorOperator"), "values": Slice(_TEXT)},
+                always=("key", "operator"),
             )
         ),
     },
 )
-_SPREAD_CONSTRAINT = Struct(
+SPREAD_CONSTRAINT = Struct(
     "TopologySpreadConstraint",
     {
         "maxSkew": _INT32,
@@ -166,6 +172,7 @@ _SPREAD_CONSTRAINT = Struct(
         "nodeTaintsPolicy": Pointer(Text("v1.NodeInclusionPolicy")),
         "matchLabelKeys": Slice(_TEXT),
     },
+    always=("maxSkew", "topologyKey", "whenUnsatisfiable"),
 )
 
 
@@ -185,7 +192,7 @@ _ARGS = (
         "InterPodAffinityArgs",
         {"hardPodAffinityWeight": Pointer(_INT32), "ignorePreferredTermsOfExistingPods": _BOOL},
     ),
-    _args("NodeAffinityArgs", {"addedAffinity": Pointer(_NODE_AFFINITY)}),
+    _args("NodeAffinityArgs", {"addedAffinity": Pointer(NODE_AFFINITY)}),
     _args("NodeResourcesBalancedAllocationArgs", {"resources": _RESOURCES}),
     _args(
         "NodeResourcesFitArgs",
@@ -209,7 +216,7 @@ _ARGS = (
     _args(
         "PodTopologySpreadArgs",
         {
-            "defaultConstraints": Slice(_SPREAD_CONSTRAINT),
+            "defaultConstraints": Slice(SPREAD_CONSTRAINT),
             "defaultingType": Text("v1.PodTopologySpreadConstraintsDefaulting"),
         },
     ),
