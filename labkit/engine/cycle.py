@@ -67,7 +67,13 @@ def schedule_pod(
         status.error = RuntimeError(NO_NODES)
         return _error(Status(status.code, error=status.error), trace)
     search = Search(
-        framework, state, pod, settings.rotation, settings.percentage_of_nodes_to_score, settings.all_nodes, trace
+        framework,
+        state,
+        pod,
+        settings.rotation,
+        settings.percentage_of_nodes_to_score,
+        settings.all_nodes,
+        trace,
     )
     try:
         feasible = search.run()
@@ -103,7 +109,12 @@ def _error(status: Status, trace: Trace | None) -> CycleResult:
 
 
 def _no_fit(
-    framework: Framework, state: CycleState, pod: Pod, search: Search, trace: Trace | None, run_post_filter: bool
+    framework: Framework,
+    state: CycleState,
+    pod: Pod,
+    search: Search,
+    trace: Trace | None,
+    run_post_filter: bool,
 ) -> CycleResult:
     fit_error = FitError(len(framework.snapshot.nodes), search.diagnosis)
     message = str(fit_error)

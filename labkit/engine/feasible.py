@@ -105,7 +105,9 @@ class Search:
         except AttemptError:
             return []
         if kept and self.trace is not None:
-            self.trace.notes.append(f"only the nominated node {node.name} was considered: it passes all filters")
+            self.trace.notes.append(
+                f"only the nominated node {node.name} was considered: it passes all filters"
+            )
             self._record_others(nodes, node, allowed)
         return kept
 

@@ -45,7 +45,12 @@ class Framework:
     """Plugins of one profile by extension point, in call order; `points` maps a point to (plugin, weight)."""
 
     def __init__(
-        self, profile_name: str, points: Points, services: Services, *, percentage_of_nodes_to_score: int | None = None
+        self,
+        profile_name: str,
+        points: Points,
+        services: Services,
+        *,
+        percentage_of_nodes_to_score: int | None = None,
     ) -> None:
         self.profile_name = profile_name
         self.services = services
@@ -210,7 +215,12 @@ class Framework:
         for plugin in self.plugins("pre_filter"):
             name = plugin_name(plugin)
             result, status = call_pair(
-                plugin, "pre_filter", PreFilterResult, state, pod, nodes,
+                plugin,
+                "pre_filter",
+                PreFilterResult,
+                state,
+                pod,
+                nodes,
                 expected="None, a Status, a PreFilterResult, or (PreFilterResult, Status)",
             )
             if trace is not None:
@@ -236,7 +246,9 @@ class Framework:
                     return merged, Status.unresolvable(text), restricting
         return merged, remembered, restricting
 
-    def run_pre_filter_add_pod(self, state: CycleState, pod: Pod, added: PodInfo, node: NodeInfo) -> Status | None:
+    def run_pre_filter_add_pod(
+        self, state: CycleState, pod: Pod, added: PodInfo, node: NodeInfo
+    ) -> Status | None:
         """Tell PreFilter plugins that `added` is (hypothetically) on `node`."""
         return self._extension("add_pod", "AddPod", state, pod, added, node)
 
@@ -283,7 +295,10 @@ class Framework:
                 continue
             if not isinstance(status, Status):
                 status = wrong_type(
-                    plugin, "filter", status, "None for success, or a Status such as Status.unschedulable('why')",
+                    plugin,
+                    "filter",
+                    status,
+                    "None for success, or a Status such as Status.unschedulable('why')",
                     node.name,
                 )
             if status.code == Code.SUCCESS:
@@ -330,7 +345,12 @@ class Framework:
         remembered: PostFilterResult | None = None
         for plugin in self.plugins("post_filter"):
             result, status = call_pair(
-                plugin, "post_filter", PostFilterResult, state, pod, statuses,
+                plugin,
+                "post_filter",
+                PostFilterResult,
+                state,
+                pod,
+                statuses,
                 expected="a Status, or (PostFilterResult, Status)",
             )
             status = status or Status.success()
@@ -370,7 +390,9 @@ class Framework:
         """(total per node in the order of `nodes`, None), or ([], the error)."""
         totals = [0] * len(nodes)
         active = [
-            (plugin_name(p), p, w) for p, w in self._points["score"] if plugin_name(p) not in state.skip_score_plugins
+            (plugin_name(p), p, w)
+            for p, w in self._points["score"]
+            if plugin_name(p) not in state.skip_score_plugins
         ]
         raw: list[list[int]] = []
         for name, plugin, _ in active:
@@ -391,7 +413,10 @@ class Framework:
             for i, score in enumerate(normalized):
                 if type(score) is not int:
                     return [], wrong_type(
-                        plugin, "normalize_score", score, "whole numbers from 0 to 100 in scores[i].score",
+                        plugin,
+                        "normalize_score",
+                        score,
+                        "whole numbers from 0 to 100 in scores[i].score",
                         nodes[i].name,
                     )
                 if score > MAX_NODE_SCORE or score < MIN_NODE_SCORE:
@@ -423,13 +448,20 @@ class Framework:
                 problems.append(raised(plugin, "unreserve", e, node_name))
         return problems
 
-    def run_permit(self, state: CycleState, pod: Pod, node_name: str) -> tuple[Status | None, dict[str, float]]:
+    def run_permit(
+        self, state: CycleState, pod: Pod, node_name: str
+    ) -> tuple[Status | None, dict[str, float]]:
         """(status, plugin -> time-out in seconds). The status is Wait when somebody waits and nobody refuses."""
         waits: dict[str, float] = {}
         reasons: list[str] = []
         for plugin in self.plugins("permit"):
             timeout, status = call_pair(
-                plugin, "permit", (int, float), state, pod, node_name,
+                plugin,
+                "permit",
+                (int, float),
+                state,
+                pod,
+                node_name,
                 expected="None, a Status, or (Status, time-out in seconds)",
             )
             if is_success(status):
@@ -455,7 +487,12 @@ class Framework:
                 some = True
                 continue
             result, status = call_pair(
-                plugin, "pre_bind_pre_flight", PreBindPreFlightResult, state, pod, node_name,
+                plugin,
+                "pre_bind_pre_flight",
+                PreBindPreFlightResult,
+                state,
+                pod,
+                node_name,
                 expected="None, a Status, or (PreBindPreFlightResult, Status)",
             )
             if status is not None and status.code == Code.SKIP:

@@ -43,7 +43,9 @@ class ReplayObjects:
 
     def list(self, kind: str, namespace: str | None = None) -> Iterable[Any]:
         """All of a kind."""
-        return [o for (ns, _), o in self.by_kind.get(kind, {}).items() if namespace is None or ns == namespace]
+        return [
+            o for (ns, _), o in self.by_kind.get(kind, {}).items() if namespace is None or ns == namespace
+        ]
 
 
 class ReplayNominator:
@@ -79,9 +81,7 @@ class Replay:
         self.objects = ReplayObjects()
         self.cache = Cache()
         self.nominator = ReplayNominator()
-        self.services = Services(
-            clock=VirtualClock(_LATER), objects=self.objects, nominator=self.nominator
-        )
+        self.services = Services(clock=VirtualClock(_LATER), objects=self.objects, nominator=self.nominator)
         self.frameworks = build_frameworks(self.config, self.services, gates, plugins)
         self.settings = Settings(all_nodes=True)
         for raw in scenario.get("objects") or ():
@@ -142,17 +142,24 @@ class Replay:
         self, index: int, pod: Pod, node: str, framework: Framework, state: CycleState, trace: Trace
     ) -> None:
         self.nominator.delete(pod)
-        placed = _changed(pod, node_name=node, start_time=f"2030-01-01T00:{index // 60:02d}:{index % 60:02d}Z")
+        placed = _changed(
+            pod, node_name=node, start_time=f"2030-01-01T00:{index // 60:02d}:{index % 60:02d}Z"
+        )
         trace.volumes = bind_claims(self.objects, framework, state, pod, node)
         self.cache.add_pod(placed)
 
-    def _failed(self, pod: Pod, result: CycleResult, framework: Framework, trace: Trace, pinned: bool) -> None:
+    def _failed(
+        self, pod: Pod, result: CycleResult, framework: Framework, trace: Trace, pinned: bool
+    ) -> None:
         if pinned:
             self.nominator.delete(pod)
             return
         found = result.post_filter
-        if found is not None and found.nominated_node_name and trace.post_filter_status is not None and (
-            trace.post_filter_status.is_success
+        if (
+            found is not None
+            and found.nominated_node_name
+            and trace.post_filter_status is not None
+            and (trace.post_filter_status.is_success)
         ):
             node = found.nominated_node_name
             victims = set(found.victims)

@@ -186,8 +186,17 @@ class Trace:
         """The golden form: one `expect` entry."""
         if self.skipped is not None:
             return {
-                "pod": self.pod, "skipped": self.skipped, "preFilter": None, "filter": {}, "filterByPlugin": {},
-                "preScore": {}, "scores": {}, "best": [], "bound": None, "message": None, "fullMessage": None,
+                "pod": self.pod,
+                "skipped": self.skipped,
+                "preFilter": None,
+                "filter": {},
+                "filterByPlugin": {},
+                "preScore": {},
+                "scores": {},
+                "best": [],
+                "bound": None,
+                "message": None,
+                "fullMessage": None,
                 "postFilter": None,
             }
         found: dict[str, Any] = {

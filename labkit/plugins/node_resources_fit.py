@@ -180,8 +180,10 @@ def _strategy(strategy: Any) -> Strategy:
     if kind == "MostAllocated":
         return most_allocated
     if kind == "RequestedToCapacityRatio":
-        ratio = _arg(strategy, "requested_to_capacity_ratio", "requestedToCapacityRatio")
-        points = _arg(ratio, "shape", "shape") or ()
+        if isinstance(strategy, dict):
+            points = (strategy.get("requestedToCapacityRatio") or {}).get("shape") or ()
+        else:
+            points = strategy.shape or ()
         shape = [
             (
                 int(_arg(p, "utilization", "utilization") or 0),

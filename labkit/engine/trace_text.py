@@ -1,0 +1,180 @@
+"""A Trace as aligned text, in the learner's language; columns count Chinese characters as two."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from labkit.i18n import t
+
+if TYPE_CHECKING:
+    from labkit.engine.trace import Trace
+
+_MANY = 40
+
+
+def width(text: str) -> int:
+    """Columns that `text` takes in a terminal."""
+    return sum(
+        2 if unicodedata.east_asian_width(c) in "WF" else 0 if unicodedata.combining(c) else 1 for c in text
+    )
+
+
+def pad(text: str, columns: int, *, right: bool = False) -> str:
+    """`text` filled with blanks to `columns`."""
+    blanks = " " * max(0, columns - width(text))
+    return blanks + text if right else text + blanks
+
+
+def table(rows: Sequence[Sequence[str]], numeric: Sequence[int] = ()) -> list[str]:
+    """Rows (the first is the header) as aligned lines; `numeric` columns are right-aligned."""
+    columns = [max(width(r[i]) for r in rows) for i in range(len(rows[0]))]
+    lines = []
+    for n, r in enumerate(rows):
+        cells = [pad(c, columns[i], right=i in numeric) for i, c in enumerate(r)]
+        lines.append("  ".join(cells).rstrip())
+        if n == 0:
+            lines.append("  ".join("─" * c for c in columns))
+    return lines
+
+
+def verdict(trace: Trace) -> str:
+    """The decision in one line."""
+    name = trace.pod.split("/")[-1]
+    if trace.skipped is not None:
+        if trace.skipped.get("reason") == "NoProfile":
+            return t(
+                f"{name}: no profile of this scheduler has its schedulerName",
+                f"{name}：本调度器没有这个 schedulerName 的 profile",
+            )
+        by, why_ = trace.skipped.get("plugin", ""), ", ".join(trace.skipped.get("reasons", []))
+        return t(f"{name}: kept out of the queue by {by} ({why_})", f"{name}：被 {by} 挡在队列之外（{why_}）")
+    if trace.node is not None:
+        return t(f"{name} → {trace.node}", f"{name} → {trace.node}")
+    result = trace.post_filter_result
+    if (
+        result is not None
+        and result.nominated_node_name
+        and trace.post_filter_status is not None
+        and trace.post_filter_status.is_success
+    ):
+        return t(
+            f"{name}: no node fits; room is made on {result.nominated_node_name}",
+            f"{name}：没有节点放得下；正在 {result.nominated_node_name} 上腾出空间",
+        )
+    if trace.error is not None:
+        return t(f"{name}: the attempt ended in an error", f"{name}：本次尝试以错误结束")
+    return t(f"{name}: no node fits", f"{name}：没有节点放得下")
+
+
+def why(trace: Trace) -> str:
+    """What decided."""
+    if trace.node is None:
+        return trace.full_message or trace.message or ""
+    if not trace.scores:
+        feasible = [n for n, s in trace.filter.items() if s.is_success]
+        if len(feasible) <= 1:
+            return t("It is the only feasible node; Score was skipped.", "只有这一个可行节点，跳过打分。")
+        return t("Nothing was scored; the first feasible node is taken.", "没有打分，取第一个可行节点。")
+    ranking = trace.ranking()
+    own = trace.scores[trace.node].total
+    runner_up = next(((n, s) for n, s in ranking if n != trace.node), None)
+    if runner_up is None:
+        return t(f"{own} points.", f"{own} 分。")
+    other, points = runner_up
+    if own == points:
+        ties = ", ".join(trace.best)
+        return t(
+            f"{own} points, as many as {other}. Equals are {ties}; the first one in search order is taken.",
+            f"{own} 分，与 {other} 相同。并列的是 {ties}；取搜索顺序中的第一个。",
+        )
+    text = t(
+        f"{own} points, {own - points} more than {other}.", f"{own} 分，比 {other} 多 {own - points} 分。"
+    )
+    decisive = trace.decisive_plugin()
+    if decisive is not None:
+        plugin, rival, theirs, ours = decisive
+        text += t(
+            f" {plugin} decided: without it {rival} would win, {theirs} to {ours}.",
+            f"{plugin} 起了决定作用：没有它会选 {rival}（{theirs} 对 {ours}）。",
+        )
+    return text
+
+
+def render(trace: Trace) -> str:
+    """Verdict, reason, the table of nodes, the scores, PostFilter, notes."""
+    lines = [verdict(trace)]
+    reason = why(trace)
+    if reason:
+        lines.append(reason)
+    if trace.filter:
+        lines += ["", *table(_filter_rows(trace))]
+    if trace.scores:
+        lines += ["", *_score_lines(trace)]
+    status = trace.post_filter_status
+    if status is not None:
+        lines += ["", f"PostFilter: {status.code.label}"]
+        result = trace.post_filter_result
+        if result is not None and result.nominated_node_name:
+            lines.append(
+                t(
+                    f"  nominated node: {result.nominated_node_name}",
+                    f"  提名节点：{result.nominated_node_name}",
+                )
+            )
+        if result is not None and result.victims:
+            lines.append(
+                t(f"  victims: {', '.join(result.victims)}", f"  被抢占的 Pod：{', '.join(result.victims)}")
+            )
+    if trace.error is not None and trace.error.traceback:
+        lines += ["", trace.error.traceback.rstrip()]
+    for note in trace.notes:
+        lines.append(f"* {note}")
+    return "\n".join(lines)
+
+
+def _filter_rows(trace: Trace) -> list[list[str]]:
+    rows = [[t("Node", "节点"), "Filter", t("Reason", "原因")]]
+    names = sorted(trace.filter, key=lambda n: (not trace.filter[n].is_success, n))
+    for name in names[:_MANY]:
+        status = trace.filter[name]
+        if status.is_success:
+            rows.append([name, t("✓ pass", "✓ 通过"), "–"])
+        else:
+            glyph = "✕" if status.is_rejected else "!"
+            rows.append([name, f"{glyph} {status.plugin or status.code.label}", ", ".join(status.reasons)])
+    if len(names) > _MANY:
+        rows.append(["…", "", t(f"and {len(names) - _MANY} more nodes", f"另外 {len(names) - _MANY} 个节点")])
+    return rows
+
+
+def _score_lines(trace: Trace) -> list[str]:
+    plugins = list(trace.weights)
+    header = [t("Node", "节点"), *(f"{p} ×{trace.weights[p]}" for p in plugins)]
+    extended = any(s.extender for s in trace.scores.values())
+    if extended:
+        header.append("Extender")
+    header.append(t("Total", "总分"))
+    rows = [header]
+    ranking = trace.ranking()
+    for name, total in ranking[:_MANY]:
+        scores = trace.scores[name].plugins
+        cells = [
+            f"{scores[p].raw}→{scores[p].normalized}→{scores[p].weighted}"
+            if scores[p].raw != scores[p].normalized
+            else f"{scores[p].normalized}→{scores[p].weighted}"
+            for p in plugins
+        ]
+        if extended:
+            cells.append(str(trace.scores[name].extender))
+        mark = "▸ " if name == trace.node else "  "
+        rows.append([mark + name, *cells, str(total)])
+    rows[0][0] = "  " + rows[0][0]
+    lines = [t("Scores: raw → normalised → weighted", "分数：原始 → 归一化 → 加权")]
+    lines += table(rows, numeric=range(1, len(header)))
+    if len(ranking) > _MANY:
+        lines.append(
+            t(f"  … and {len(ranking) - _MANY} more nodes", f"  … 另外 {len(ranking) - _MANY} 个节点")
+        )
+    return lines
