@@ -77,7 +77,7 @@ class Cache:
         info = self.nodes.get(node.name)
         if info is None:
             self.nodes[node.name] = NodeInfo(node)
-        elif info.node is not None:
+        elif info.has_node:
             self.update_node(node)
             return
         else:
@@ -90,7 +90,7 @@ class Cache:
     def update_node(self, node: Node) -> None:
         """A node whose object changed."""
         info = self.nodes.get(node.name)
-        if info is None or info.node is None:
+        if info is None or not info.has_node:
             self.add_node(node)
             return
         old = info.node
@@ -104,7 +104,7 @@ class Cache:
     def remove_node(self, name: str) -> None:
         """The node is gone; pods on it stay counted until they go."""
         info = self.nodes.get(name)
-        if info is None or info.node is None:
+        if info is None or not info.has_node:
             return
         self._tree.remove(info.node)
         self._remove_images(info.node)
@@ -189,7 +189,7 @@ class Cache:
             info = self.nodes[name] = NodeInfo(None)
         info.add_pod(pod_info(pod))
         self._pods[pod.uid] = pod
-        if info.node is not None:
+        if info.has_node:
             self._dirty.add(name)
 
     def _take_out(self, pod: Pod) -> None:
@@ -198,7 +198,7 @@ class Cache:
         if info is None:
             return
         info.remove_pod(pod)
-        if info.node is not None:
+        if info.has_node:
             self._dirty.add(name)
         elif not info.pods:
             del self.nodes[name]

@@ -10,7 +10,7 @@ from labkit.engine.feasible import AttemptError, Rotation, Search
 from labkit.engine.prioritize import pick, prioritize
 from labkit.framework.cycle_state import CycleState
 from labkit.framework.results import FitError, PostFilterResult
-from labkit.framework.status import Status
+from labkit.framework.status import Code, Status
 from labkit.objects.pod import Pod
 
 if TYPE_CHECKING:
@@ -63,9 +63,7 @@ def schedule_pod(
 ) -> CycleResult:
     """Decide where `pod` goes (spec 01 §3). The snapshot must be up to date; nothing outside `state` is changed."""
     if not framework.snapshot.nodes:
-        status = Status.unresolvable(NO_NODES)
-        status.error = RuntimeError(NO_NODES)
-        return _error(Status(status.code, error=status.error), trace)
+        return _error(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, error=RuntimeError(NO_NODES)), trace)
     search = Search(
         framework,
         state,
@@ -87,11 +85,11 @@ def schedule_pod(
             trace.node, trace.best = feasible[0].name, [feasible[0].name]
             trace.notes.append("Score skipped: one feasible node")
         return CycleResult(feasible[0].name, evaluated=evaluated, feasible=1)
-    ranked, status = prioritize(framework, state, pod, feasible, settings.rng, trace)
-    if status is not None:
+    ranked, problem = prioritize(framework, state, pod, feasible, settings.rng, trace)
+    if problem is not None:
         if trace is not None:
             trace.scores = {}
-        return _error(status, trace)
+        return _error(problem, trace)
     node = pick(ranked)
     if trace is not None:
         top = max(total for _, total, _ in ranked)
@@ -131,7 +129,7 @@ def _no_fit(
     if trace is not None:
         trace.message, trace.full_message = message, str(fit_error)
     return CycleResult(
-        status=Status(Status.unschedulable().code, error=fit_error),
+        status=Status(Code.UNSCHEDULABLE, error=fit_error),
         fit_error=fit_error,
         nominated=nominated,
         post_filter=result,

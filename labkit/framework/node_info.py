@@ -138,6 +138,12 @@ class NodeInfo:
         """The node's name."""
         return self.node.metadata.name
 
+    @property
+    def has_node(self) -> bool:
+        """False for a node whose object is gone while pods are still counted on it."""
+        found: Node | None = self.node
+        return found is not None
+
     def set_node(self, node: Node) -> None:
         """Replace the node object and its allocatable amounts."""
         self.node = node
