@@ -1,0 +1,97 @@
+"""DynamicResources, as far as pods without devices can tell: order and messages (spec 03 §3.2, spec 01 §4.4).
+
+Pods with resource claims are told why they wait; allocating devices is outside what the lab models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from labkit.framework.cycle_state import CycleState
+from labkit.framework.events import ActionType, ClusterEvent, ClusterEventWithHint
+from labkit.framework.node_info import NodeInfo
+from labkit.framework.plugin import Plugin
+from labkit.framework.results import NodeToStatus, PostFilterResult, PreBindPreFlightResult
+from labkit.framework.status import Status
+from labkit.objects.pod import Pod
+
+_KEY = "DynamicResources"
+_NOT_MODELLED = "resource claims cannot be allocated: this scheduler does not manage devices"
+
+
+class DynamicResources(Plugin):
+    """Keeps its place in every extension point; an ordinary pod passes untouched."""
+
+    def pre_enqueue(self, pod: Pod) -> Status | None:
+        """A claim that does not exist yet keeps the pod out of the queue."""
+        missing = self._missing_claim(pod)
+        return Status.unresolvable(missing) if missing else None
+
+    def pre_filter(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status | None:
+        """Skip for pods without claims; the state is written all the same, PostFilter looks for it."""
+        state.write(_KEY, True)
+        if not pod.spec.resource_claims:
+            return Status.skip()
+        return Status.unresolvable(self._missing_claim(pod) or _NOT_MODELLED)
+
+    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+        """Nothing to check: pods with claims do not get past PreFilter."""
+        return None
+
+    def post_filter(
+        self, state: CycleState, pod: Pod, statuses: NodeToStatus
+    ) -> tuple[PostFilterResult | None, Status]:
+        """Nothing to deallocate. An earlier end of PreFilter leaves no state: Error `not found`."""
+        if state.get(_KEY) is None:
+            return None, Status.as_error_of("not found")
+        return None, Status.unschedulable("no new claims to deallocate")
+
+    def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
+        """0 on every node."""
+        return 0
+
+    def normalize_score(self, state: CycleState, pod: Pod, scores: list[object]) -> Status | None:
+        """Nothing to normalise."""
+        return None
+
+    def reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """Nothing to book."""
+        return None
+
+    def unreserve(self, state: CycleState, pod: Pod, node_name: str) -> None:
+        """Nothing to unbook."""
+
+    def pre_bind_pre_flight(
+        self, state: CycleState, pod: Pod, node_name: str
+    ) -> tuple[PreBindPreFlightResult | None, Status | None]:
+        """Skip: no work in PreBind."""
+        return PreBindPreFlightResult(allow_parallel=True), Status.skip()
+
+    def pre_bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """Nothing to do."""
+        return None
+
+    def events_to_register(self) -> list[ClusterEventWithHint]:
+        """Nodes, claims, classes and slices."""
+        node = ActionType.ADD | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_ALLOCATABLE
+        changed = ActionType.ADD | ActionType.UPDATE
+        return [
+            ClusterEventWithHint(ClusterEvent("Node", node)),
+            ClusterEventWithHint(ClusterEvent("resource.k8s.io/ResourceClaim", changed)),
+            ClusterEventWithHint(ClusterEvent("Pod", ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM)),
+            ClusterEventWithHint(ClusterEvent("resource.k8s.io/DeviceClass", changed)),
+            ClusterEventWithHint(ClusterEvent("resource.k8s.io/ResourceSlice", changed)),
+        ]
+
+    def _missing_claim(self, pod: Pod) -> str:
+        for claim in pod.spec.resource_claims:
+            name = claim.resource_claim_name
+            if name is None:
+                made = {str(s.get("name")): s.get("resourceClaimName") for s in pod.status.resource_claim_statuses}
+                if claim.name not in made:
+                    return f'pod "{pod.key}": ResourceClaim not created yet'
+                name = made[claim.name]
+            known = self.handle.objects.get("ResourceClaim", pod.namespace, name) if self.handle and name else None
+            if name and known is None:
+                return f'resourceclaim "{name}" not found'
+        return ""
