@@ -8,6 +8,9 @@ from typing import Any
 from labkit.framework.plugin import plugin_name
 from labkit.framework.status import Status
 
+#: What a plugin may raise without ending anything but its own call: `exit()` in a cell is a mistake, no wish.
+RAISED = (Exception, SystemExit)
+
 
 class PluginError(Exception):
     """A plugin raised or answered nonsense. The text names plugin, extension point, node, value and fix."""
@@ -40,7 +43,7 @@ def call_status(plugin: Any, point: str, *args: Any, node: str = "") -> Status |
     """Call `plugin.<point>(*args)` where a status is expected."""
     try:
         return as_status(plugin, point, getattr(plugin, point)(*args), node)
-    except Exception as e:
+    except RAISED as e:
         return raised(plugin, point, e, node)
 
 
@@ -50,11 +53,11 @@ def call_pair(
     """Call where `(value, status)`, a value of `kind` alone or a status alone is expected."""
     try:
         answer = getattr(plugin, point)(*args)
-    except Exception as e:
+    except RAISED as e:
         return None, raised(plugin, point, e)
     if isinstance(answer, tuple) and len(answer) == 2:
         value, status = answer
-        if isinstance(value, Status) and (status is None or isinstance(status, kind)):
+        if isinstance(value, Status) or isinstance(status, kind):
             value, status = status, value
         if (value is None or isinstance(value, kind)) and (status is None or isinstance(status, Status)):
             return value, status
@@ -64,3 +67,14 @@ def call_pair(
     if isinstance(answer, kind):
         return answer, None
     return None, wrong_type(plugin, point, answer, expected)
+
+
+def failure(prefix: str, status: Status | None) -> Status:
+    """The Error that the framework makes of a plugin's status: `prefix` before its text."""
+    assert status is not None
+    return Status.as_error_of(prefix + status.message, plugin=status.plugin, traceback=status.traceback)
+
+
+def quote(text: str) -> str:
+    """Text in double quotes, as Go's %q prints plain names."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

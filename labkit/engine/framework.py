@@ -8,19 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from labkit.engine.calls import call_pair, call_status, raised, wrong_type
+from labkit.engine.booking import BookingPoints
+from labkit.engine.calls import RAISED, call_pair, call_status, failure, quote, raised, wrong_type
+from labkit.engine.scoring import run_pre_score, run_score
 from labkit.engine.services import Services
 from labkit.framework.clock import Clock
 from labkit.framework.cycle_state import CycleState
 from labkit.framework.node_info import NodeInfo, PodInfo, pod_info
 from labkit.framework.plugin import EXTENSION_POINTS, plugin_name
 from labkit.framework.results import (
-    MAX_NODE_SCORE,
-    MIN_NODE_SCORE,
-    NodeScore,
     NodeToStatus,
     PostFilterResult,
-    PreBindPreFlightResult,
     PreFilterResult,
 )
 from labkit.framework.snapshot import Snapshot
@@ -31,17 +29,10 @@ if TYPE_CHECKING:
     from labkit.engine.trace import Trace
     from labkit.framework.handle import ObjectLister
 
-#: Permit time-outs are cut to this many seconds.
-MAX_PERMIT_TIMEOUT = 15 * 60.0
 Points = dict[str, list[tuple[Any, int]]]
 
 
-def quote(text: str) -> str:
-    """Text in double quotes, as Go's %q prints plain names."""
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-class Framework:
+class Framework(BookingPoints):
     """Plugins of one profile by extension point, in call order; `points` maps a point to (plugin, weight)."""
 
     def __init__(
@@ -235,7 +226,7 @@ class Framework:
                         return PreFilterResult(), status, set()
                     remembered = status
                     continue
-                return PreFilterResult(), _failure(f"running PreFilter plugin {quote(name)}: ", status), set()
+                return PreFilterResult(), failure(f"running PreFilter plugin {quote(name)}: ", status), set()
             if result is not None and result.node_names is not None:
                 restricting.add(name)
                 merged = merged.merge(result)
@@ -267,7 +258,7 @@ class Framework:
                 continue
             status = call_status(plugin, method, state, pod, other, node)
             if not is_success(status):
-                return _failure(f"running {label} on PreFilter plugin {quote(name)}: ", status)
+                return failure(f"running {label} on PreFilter plugin {quote(name)}: ", status)
         return None
 
     # --- Filter -------------------------------------------------------------------------------------------
@@ -289,7 +280,7 @@ class Framework:
         for name, plugin, check in self.active_filters(state) if filters is None else filters:
             try:
                 status = check(state, pod, node)
-            except Exception as e:
+            except RAISED as e:
                 status = raised(plugin, "filter", e, node.name)
             if status is None:
                 continue
@@ -305,7 +296,7 @@ class Framework:
                 continue
             if status.is_rejected:
                 return status if status.plugin == name else status.with_plugin(name)
-            return _failure(f"running {quote(name)} filter plugin: ", status)
+            return failure(f"running {quote(name)} filter plugin: ", status)
         return None
 
     def run_filter_with_nominated_pods(
@@ -370,220 +361,16 @@ class Framework:
     def run_pre_score(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo], trace: Trace | None = None
     ) -> Status | None:
-        """Skip switches Score off; anything else but success ends the attempt as an error."""
-        skip: set[str] = set()
-        state.skip_score_plugins = skip
-        for plugin in self.plugins("pre_score"):
-            name = plugin_name(plugin)
-            status = call_status(plugin, "pre_score", state, pod, nodes)
-            if trace is not None:
-                trace.pre_score(name, status)
-            if status is not None and status.code == Code.SKIP:
-                skip.add(name)
-            elif not is_success(status):
-                return _failure(f"running PreScore plugin {quote(name)}: ", status)
-        return None
+        """None, or the error that ends the attempt; plugins that skip are left out of Score."""
+        return run_pre_score(self.plugins("pre_score"), state, pod, nodes, trace)
 
     def run_score(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo], trace: Trace | None = None
     ) -> tuple[list[int], Status | None]:
-        """(total per node in the order of `nodes`, None), or ([], the error)."""
-        totals = [0] * len(nodes)
+        """(weighted total per node in the order of `nodes`, None), or ([], the error)."""
         active = [
-            (plugin_name(p), p, w)
+            (name, p, w)
             for p, w in self._points["score"]
-            if plugin_name(p) not in state.skip_score_plugins
+            if (name := plugin_name(p)) not in state.skip_score_plugins
         ]
-        raw: list[list[int]] = []
-        for name, plugin, _ in active:
-            scores, status = _raw_scores(plugin, state, pod, nodes)
-            if status is not None:
-                return [], _failure(f"running Score plugins: plugin {quote(name)} failed with: ", status)
-            raw.append(scores)
-        for (name, plugin, weight), scores in zip(active, raw, strict=True):
-            if hasattr(plugin, "normalize_score"):
-                entries = [NodeScore(n.node.metadata.name, s) for n, s in zip(nodes, scores, strict=True)]
-                status = call_status(plugin, "normalize_score", state, pod, entries)
-                if not is_success(status):
-                    text = f"running Normalize on Score plugins: plugin {quote(name)} failed with: "
-                    return [], _failure(text, status)
-                normalized = [e.score for e in entries]
-            else:
-                normalized = scores
-            for i, score in enumerate(normalized):
-                if type(score) is not int:
-                    return [], wrong_type(
-                        plugin,
-                        "normalize_score",
-                        score,
-                        "whole numbers from 0 to 100 in scores[i].score",
-                        nodes[i].name,
-                    )
-                if score > MAX_NODE_SCORE or score < MIN_NODE_SCORE:
-                    return [], _out_of_range(name, score, nodes[i].name)
-                totals[i] += score * weight
-            if trace is not None:
-                trace.score(name, weight, [n.name for n in nodes], scores, normalized)
-        return totals, None
-
-    # --- Reserve, Permit ----------------------------------------------------------------------------------
-
-    def run_reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
-        """The first plugin that does not succeed stops; the caller then runs `run_unreserve`."""
-        for plugin in self.plugins("reserve"):
-            status = call_status(plugin, "reserve", state, pod, node_name, node=node_name)
-            if not is_success(status):
-                return self._rejected_or_error(status, plugin, "running Reserve plugin")
-        return None
-
-    def run_unreserve(self, state: CycleState, pod: Pod, node_name: str) -> list[Status]:
-        """All Reserve plugins in reverse order, whatever happened; what they raise is returned, not raised."""
-        problems = []
-        for plugin in reversed(self.plugins("reserve")):
-            if not hasattr(plugin, "unreserve"):
-                continue
-            try:
-                plugin.unreserve(state, pod, node_name)
-            except Exception as e:
-                problems.append(raised(plugin, "unreserve", e, node_name))
-        return problems
-
-    def run_permit(
-        self, state: CycleState, pod: Pod, node_name: str
-    ) -> tuple[Status | None, dict[str, float]]:
-        """(status, plugin -> time-out in seconds). The status is Wait when somebody waits and nobody refuses."""
-        waits: dict[str, float] = {}
-        reasons: list[str] = []
-        for plugin in self.plugins("permit"):
-            timeout, status = call_pair(
-                plugin,
-                "permit",
-                (int, float),
-                state,
-                pod,
-                node_name,
-                expected="None, a Status, or (Status, time-out in seconds)",
-            )
-            if is_success(status):
-                continue
-            assert status is not None
-            if status.code == Code.WAIT:
-                waits[plugin_name(plugin)] = min(max(float(timeout or 0.0), 0.0), MAX_PERMIT_TIMEOUT)
-                reasons.extend(status.reasons)
-                continue
-            return self._rejected_or_error(status, plugin, "running Permit plugin"), {}
-        return (Status(Code.WAIT, *reasons) if waits else None), waits
-
-    # --- binding ------------------------------------------------------------------------------------------
-
-    def run_pre_bind_pre_flights(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
-        """Success when some PreBind plugin will do work, Skip when none will."""
-        some = False
-        state.skip_pre_bind_plugins = skip = set[str]()
-        state.parallel_pre_bind_plugins = parallel = set[str]()
-        for plugin in self.plugins("pre_bind"):
-            name = plugin_name(plugin)
-            if not hasattr(plugin, "pre_bind_pre_flight"):
-                some = True
-                continue
-            result, status = call_pair(
-                plugin,
-                "pre_bind_pre_flight",
-                PreBindPreFlightResult,
-                state,
-                pod,
-                node_name,
-                expected="None, a Status, or (PreBindPreFlightResult, Status)",
-            )
-            if status is not None and status.code == Code.SKIP:
-                skip.add(name)
-            elif is_success(status):
-                some = True
-                if result is not None and result.allow_parallel:
-                    parallel.add(name)
-            elif status is not None and status.code == Code.ERROR:
-                return _failure(f"running PreBindPreFlight {quote(name)}: ", status)
-            else:
-                assert status is not None
-                return Status.as_error_of(
-                    f"PreBindPreFlight {name} returned {quote(status.code.label)}, which is unsupported. "
-                    "It is supposed to return Success, Skip, or Error status"
-                )
-        return None if some else Status.skip()
-
-    def run_pre_bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
-        """The first plugin that does not succeed stops."""
-        for plugin in self.plugins("pre_bind"):
-            if plugin_name(plugin) in state.skip_pre_bind_plugins:
-                continue
-            status = call_status(plugin, "pre_bind", state, pod, node_name, node=node_name)
-            if not is_success(status):
-                return self._rejected_or_error(status, plugin, "running PreBind plugin")
-        return None
-
-    def run_bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
-        """The first Bind plugin that does not Skip binds; Skip when all skip."""
-        for plugin in self.plugins("bind"):
-            status = call_status(plugin, "bind", state, pod, node_name, node=node_name)
-            if status is not None and status.code == Code.SKIP:
-                continue
-            if is_success(status):
-                return None
-            return self._rejected_or_error(status, plugin, "running Bind plugin")
-        return Status.skip()
-
-    def run_post_bind(self, state: CycleState, pod: Pod, node_name: str) -> list[Status]:
-        """All PostBind plugins; what they raise is returned, not raised."""
-        problems = []
-        for plugin in self.plugins("post_bind"):
-            try:
-                plugin.post_bind(state, pod, node_name)
-            except Exception as e:
-                problems.append(raised(plugin, "post_bind", e, node_name))
-        return problems
-
-    def _rejected_or_error(self, status: Status | None, plugin: Any, prefix: str) -> Status:
-        assert status is not None
-        name = plugin_name(plugin)
-        if status.is_rejected:
-            return status.with_plugin(name)
-        return _failure(f"{prefix} {quote(name)}: ", status)
-
-
-def _failure(prefix: str, status: Status | None) -> Status:
-    assert status is not None
-    return Status.as_error_of(prefix + status.message, plugin=status.plugin, traceback=status.traceback)
-
-
-def _raw_scores(
-    plugin: Any, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
-) -> tuple[list[int], Status | None]:
-    scores: list[int] = []
-    append = scores.append
-    score_of = plugin.score
-    for node in nodes:
-        try:
-            score = score_of(state, pod, node)
-        except Exception as e:
-            return [], raised(plugin, "score", e, node.name)
-        if type(score) is int:
-            append(score)
-            continue
-        status = None
-        if isinstance(score, tuple) and len(score) == 2:
-            score, status = score
-        if isinstance(status, Status) and not status.is_success:
-            return [], status
-        if type(score) is not int:
-            return [], wrong_type(plugin, "score", score, "a whole number from 0 to 100", node.name)
-        append(score)
-    return scores, None
-
-
-def _out_of_range(name: str, score: int, node: str) -> Status:
-    return Status.as_error_of(
-        f"applying score defaultWeights on Score plugins: plugin {quote(name)} returns an invalid score {score}, "
-        f"it should in the range of [{MIN_NODE_SCORE}, {MAX_NODE_SCORE}] after normalizing",
-        plugin=name,
-        traceback=f"node {node}: {name} gave {score} after normalizing; scale it into 0..100 in normalize_score",
-    )
+        return run_score(active, state, pod, nodes, trace)

@@ -56,9 +56,8 @@ def prioritize(
         if node.name in added:
             totals[i] += added[node.name]
             randomizers[i] = rng.getrandbits(31)
-            if trace is not None and node.name in trace.scores:
-                trace.scores[node.name].extender = added[node.name]
-                trace.scores[node.name].total += added[node.name]
+            if trace is not None:
+                trace.extender_score(node.name, added[node.name])
     return [(n.name, t, r) for n, t, r in zip(nodes, totals, randomizers, strict=True)], None
 
 

@@ -111,6 +111,12 @@ class Trace:
             entry.plugins[plugin] = PluginScore(r, n, n * weight)
             entry.total += n * weight
 
+    def extender_score(self, node: str, points: int) -> None:
+        """Extenders added `points` to a node's total."""
+        entry = self.scores.setdefault(node, NodeScores())
+        entry.extender = points
+        entry.total += points
+
     # --- what readers ask ---------------------------------------------------------------------------------
 
     @property
