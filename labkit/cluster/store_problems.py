@@ -1,0 +1,67 @@
+"""Field errors, collected and worded as the API server words them (spec 20 §6)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from labkit.cluster.store_errors import Cause
+
+
+def go_value(value: Any) -> str:
+    """A value as the API server prints it."""
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if value is None:
+        return "null"
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+class Problems:
+    """The problems of one object, in order."""
+
+    def __init__(self) -> None:
+        self.found: list[Cause] = []
+
+    def __bool__(self) -> bool:
+        return bool(self.found)
+
+    def add(self, reason: str, field: str, message: str) -> None:
+        """Any problem."""
+        self.found.append(Cause(reason, message, field))
+
+    def required(self, field: str, why: str = "") -> None:
+        """A field that must be there."""
+        self.add("FieldValueRequired", field, f"Required value: {why}" if why else "Required value")
+
+    def invalid(self, field: str, value: Any, why: str) -> None:
+        """A value that does not do."""
+        self.add("FieldValueInvalid", field, f"Invalid value: {go_value(value)}: {why}")
+
+    def forbidden(self, field: str, why: str) -> None:
+        """Something that must not be there, or not change."""
+        self.add("FieldValueForbidden", field, f"Forbidden: {why}")
+
+    def duplicate(self, field: str, value: Any, why: str = "") -> None:
+        """A value that occurs twice."""
+        self.add(
+            "FieldValueDuplicate", field, f"Duplicate value: {go_value(value)}" + (f": {why}" if why else "")
+        )
+
+    def unsupported(self, field: str, value: Any, supported: Sequence[str]) -> None:
+        """A value outside of an enumeration."""
+        listed = ", ".join(f'"{s}"' for s in supported)
+        self.add(
+            "FieldValueNotSupported",
+            field,
+            f"Unsupported value: {go_value(value)}: supported values: {listed}",
+        )
+
+    def one_of(self, field: str, value: Any, supported: Sequence[str], *, empty: bool = False) -> None:
+        """Unsupported unless it is in the enumeration (or empty, where that is allowed)."""
+        if value in supported or (empty and not value):
+            return
+        self.unsupported(field, "" if value is None else value, supported)

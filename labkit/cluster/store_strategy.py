@@ -1,0 +1,187 @@
+"""What each kind's writer may decide: status at create, spec and status apart at update (spec 20 §8.1, §8.2)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from labkit.cluster.store_errors import Cause, invalid
+from labkit.cluster.store_types import ResourceType
+from labkit.objects.quantity import parse_quantity
+
+if TYPE_CHECKING:
+    from labkit.cluster.store import Store
+
+Json = dict[str, Any]
+# These keep the status that they are created with.
+_STATUS_AT_CREATE = ("Node", "ComponentStatus")
+GATED_MESSAGE = "Scheduling is blocked due to non-empty scheduling gates"
+
+
+def prepare_create(store: Store, resource: ResourceType, obj: Json) -> None:
+    """Set what the server alone decides at create."""
+    kind = resource.kind
+    if kind == "Pod":
+        obj["status"] = {"phase": "Pending", "qosClass": qos_class(obj["spec"])}
+        if obj["spec"].get("schedulingGates"):
+            obj["status"]["conditions"] = [
+                {
+                    "type": "PodScheduled",
+                    "status": "False",
+                    "lastProbeTime": None,
+                    "lastTransitionTime": store.now_text(),
+                    "reason": "SchedulingGated",
+                    "message": GATED_MESSAGE,
+                }
+            ]
+        return
+    if resource.has_status and kind not in _STATUS_AT_CREATE:
+        obj["status"] = resource.schema.fields["status"].decode({}, [])
+    if kind == "Namespace":
+        finalizers = obj["spec"].setdefault("finalizers", [])
+        if "kubernetes" not in finalizers:
+            finalizers.append("kubernetes")
+        obj["status"] = {"phase": "Active"}
+        obj["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = obj["metadata"].get(
+            "name", ""
+        )
+    elif kind in ("PersistentVolume", "PersistentVolumeClaim"):
+        obj["status"]["phase"] = "Pending"
+    elif kind == "Service":
+        obj["status"] = {"loadBalancer": {}}
+    elif kind == "Job":
+        _job_selector(obj)
+
+
+def allocate(store: Store, resource: ResourceType, obj: Json) -> None:
+    """Hand out what exists once: cluster IPs."""
+    if resource.kind != "Service":
+        return
+    spec = obj["spec"]
+    if spec.get("type") == "ExternalName":
+        return
+    if not spec.get("clusterIP"):
+        used = {(o["spec"].get("clusterIP")) for o in store.objects(resource).values()}
+        candidates = (f"10.96.{n // 250}.{n % 250 + 1}" for n in range(1, 60000))
+        spec["clusterIP"] = next(ip for ip in candidates if ip not in used)
+    spec.setdefault("clusterIPs", [spec["clusterIP"]])
+    spec.setdefault("ipFamilies", ["IPv4"])
+    spec.setdefault("ipFamilyPolicy", "SingleStack")
+
+
+def _job_selector(obj: Json) -> None:
+    spec = obj["spec"]
+    if spec.get("manualSelector"):
+        return
+    uid, name = obj["metadata"]["uid"], obj["metadata"].get("name", "")
+    labels = spec["template"].setdefault("metadata", {}).setdefault("labels", {})
+    labels.update(
+        {
+            "controller-uid": uid,
+            "job-name": name,
+            "batch.kubernetes.io/controller-uid": uid,
+            "batch.kubernetes.io/job-name": name,
+        }
+    )
+    spec.setdefault("selector", {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}})
+
+
+def prepare_update(
+    store: Store, resource: ResourceType, old: Json, obj: Json, subresource: str | None
+) -> None:
+    """Put back what this way of writing does not write."""
+    if subresource == "status":
+        for key in [k for k in obj if k not in ("metadata", "status", "kind", "apiVersion")]:
+            if key not in old:
+                del obj[key]
+        for key, value in old.items():
+            if key not in ("metadata", "status"):
+                obj[key] = value
+        if "ownerReferences" in old["metadata"]:
+            obj["metadata"]["ownerReferences"] = old["metadata"]["ownerReferences"]
+        else:
+            obj["metadata"].pop("ownerReferences", None)
+        if resource.kind == "Pod":
+            _pod_status_update(resource, old, obj)
+        return
+    if resource.has_status and "status" in old:
+        obj["status"] = old["status"]
+    if subresource == "finalize":
+        obj["metadata"] = dict(old["metadata"])
+    elif resource.kind == "Namespace":
+        obj["spec"] = old["spec"]
+    elif subresource == "ephemeralcontainers":
+        wanted = obj["spec"].get("ephemeralContainers")
+        obj["spec"] = {**old["spec"], **({"ephemeralContainers": wanted} if wanted else {})}
+    elif subresource == "resize":
+        _only_resources(old, obj)
+    elif resource.kind == "Service":
+        for key in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
+            if (
+                obj["spec"].get(key) is None
+                and old["spec"].get(key) is not None
+                and obj["spec"].get("type") != "ExternalName"
+            ):
+                obj["spec"][key] = old["spec"][key]
+
+
+def _pod_status_update(resource: ResourceType, old: Json, obj: Json) -> None:
+    # The QoS class is decided once, at create.
+    obj["status"].setdefault("qosClass", (old.get("status") or {}).get("qosClass"))
+    nominated = obj["status"].get("nominatedNodeName")
+    if (
+        nominated
+        and nominated != (old.get("status") or {}).get("nominatedNodeName")
+        and old["spec"].get("nodeName")
+    ):
+        raise invalid(
+            resource,
+            old["metadata"]["name"],
+            [
+                Cause(
+                    "FieldValueForbidden",
+                    "Forbidden: may not be set on pods that are already bound to a node",
+                    "status.nominatedNodeName",
+                )
+            ],
+        )
+
+
+def _only_resources(old: Json, obj: Json) -> None:
+    spec = dict(old["spec"])
+    for key in ("containers", "initContainers"):
+        wanted = {c["name"]: c.get("resources") for c in obj["spec"].get(key) or ()}
+        if key in spec:
+            spec[key] = [{**c, "resources": wanted.get(c["name"], c.get("resources", {}))} for c in spec[key]]
+    obj["spec"] = spec
+
+
+_COMPUTE = ("cpu", "memory")
+
+
+def qos_class(spec: Json) -> str:
+    """BestEffort, Burstable or Guaranteed, from requests and limits of cpu and memory."""
+    pod_level = spec.get("resources") or {}
+    if pod_level.get("requests") or pod_level.get("limits"):
+        groups = [pod_level]
+    else:
+        groups = [
+            c.get("resources") or {} for k in ("containers", "initContainers") for c in spec.get(k) or ()
+        ]
+    requests: dict[str, Any] = {}
+    limits: dict[str, Any] = {}
+    guaranteed = True
+    for resources in groups:
+        for name, amount in (resources.get("requests") or {}).items():
+            if name in _COMPUTE and parse_quantity(amount):
+                requests[name] = requests.get(name, 0) + parse_quantity(amount).amount
+        found = set()
+        for name, amount in (resources.get("limits") or {}).items():
+            if name in _COMPUTE and parse_quantity(amount):
+                found.add(name)
+                limits[name] = limits.get(name, 0) + parse_quantity(amount).amount
+        guaranteed = guaranteed and len(found) == len(_COMPUTE)
+    if not requests and not limits:
+        return "BestEffort"
+    if guaranteed and limits.keys() == requests.keys() and limits == requests:
+        return "Guaranteed"
+    return "Burstable"

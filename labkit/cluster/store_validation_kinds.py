@@ -1,0 +1,373 @@
+"""Validation of each kind but Pod: those fields that scheduling and the course depend on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from labkit.cluster.store_problems import Problems
+from labkit.cluster.store_validation_pod import (
+    check_labels_of_selector,
+    check_pod,
+    check_pod_spec,
+    check_pod_update,
+)
+from labkit.objects.quantity import parse_quantity
+
+Json = dict[str, Any]
+MAX_USER_PRIORITY = 1_000_000_000
+SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+
+
+def _node(node: Json, problems: Problems) -> None:
+    seen = set()
+    for i, taint in enumerate(node["spec"].get("taints") or ()):
+        path = f"metadata.taints[{i}]"
+        if not taint.get("key"):
+            problems.invalid(f"{path}.key", "", "name part must be non-empty")
+        if not taint.get("effect"):
+            problems.required(f"{path}.effect")
+        else:
+            problems.one_of(f"{path}.effect", taint["effect"], TAINT_EFFECTS)
+        identity = (taint.get("key"), taint.get("effect"))
+        if identity in seen:
+            shown = {
+                "Key": taint.get("key") or "",
+                "Value": taint.get("value") or "",
+                "Effect": taint.get("effect") or "",
+                "TimeAdded": taint.get("timeAdded"),
+            }
+            problems.duplicate(path, shown, "taints must be unique by key and effect pair")
+        seen.add(identity)
+    for section in ("capacity", "allocatable"):
+        for name, amount in ((node.get("status") or {}).get(section) or {}).items():
+            if parse_quantity(amount).amount < 0:
+                problems.invalid(f"status.{section}.{name}", amount, "must be greater than or equal to 0")
+
+
+def _node_update(old: Json, node: Json, problems: Problems) -> None:
+    _node(node, problems)
+    for field in ("podCIDR", "providerID"):
+        before = old["spec"].get(field)
+        if before and node["spec"].get(field) != before:
+            problems.forbidden(
+                f"spec.{field}", f'node updates may not change {field} except from "" to valid'
+            )
+
+
+def _priority_class(obj: Json, problems: Problems) -> None:
+    name, value = obj["metadata"].get("name", ""), int(obj.get("value") or 0)
+    if name.startswith("system-"):
+        known = SYSTEM_CLASSES.get(name)
+        if known is None:
+            problems.forbidden(
+                "metadata.name",
+                "priority class names with 'system-' prefix are reserved for system use only. error: "
+                f"{name} is not a known system priority class",
+            )
+        elif known != value:
+            problems.forbidden(
+                "metadata.name",
+                "priority class names with 'system-' prefix are reserved for system use only. error: "
+                f"value of {name} PriorityClass must be {known}",
+            )
+    elif value > MAX_USER_PRIORITY:
+        problems.forbidden(
+            "value", f"maximum allowed value of a user defined priority is {MAX_USER_PRIORITY}"
+        )
+    problems.one_of(
+        "preemptionPolicy", obj.get("preemptionPolicy"), ("Never", "PreemptLowerPriority"), empty=True
+    )
+
+
+def _priority_class_update(old: Json, obj: Json, problems: Problems) -> None:
+    if old.get("value") != obj.get("value"):
+        problems.forbidden("value", "may not be changed in an update.")
+    if old.get("preemptionPolicy") != obj.get("preemptionPolicy"):
+        problems.invalid("preemptionPolicy", obj.get("preemptionPolicy"), "field is immutable")
+
+
+def _workload(obj: Json, problems: Problems) -> None:
+    spec = obj["spec"]
+    if spec.get("replicas") is not None and spec["replicas"] < 0:
+        problems.invalid("spec.replicas", spec["replicas"], "must be greater than or equal to 0")
+    selector, template = spec.get("selector"), spec.get("template") or {}
+    if selector is None:
+        problems.required("spec.selector")
+    elif not selector.get("matchLabels") and not selector.get("matchExpressions"):
+        problems.invalid("spec.selector", selector, f"empty selector is invalid for {_word(obj)}")
+    else:
+        check_labels_of_selector(selector, "spec.selector", problems)
+        labels = (template.get("metadata") or {}).get("labels") or {}
+        wanted = selector.get("matchLabels") or {}
+        if any(labels.get(k) != v for k, v in wanted.items()):
+            problems.invalid(
+                "spec.template.metadata.labels", labels, "`selector` does not match template `labels`"
+            )
+    pod_spec = template.get("spec")
+    if pod_spec is None:
+        problems.required("spec.template.spec.containers")
+        return
+    check_pod_spec(pod_spec, "spec.template.spec", problems, template=True)
+    if pod_spec.get("restartPolicy") not in (None, "Always"):
+        problems.unsupported("spec.template.spec.restartPolicy", pod_spec["restartPolicy"], ("Always",))
+
+
+def _word(obj: Json) -> str:
+    return {"DaemonSet": "daemonset", "StatefulSet": "statefulset"}.get(obj["kind"], "deployment")
+
+
+def _workload_update(old: Json, obj: Json, problems: Problems) -> None:
+    _workload(obj, problems)
+    before, after = old["spec"].get("selector"), obj["spec"].get("selector")
+    if before != after:
+        problems.invalid("spec.selector", after, "field is immutable")
+
+
+def _stateful_set_update(old: Json, obj: Json, problems: Problems) -> None:
+    mutable = (
+        "replicas",
+        "ordinals",
+        "template",
+        "updateStrategy",
+        "revisionHistoryLimit",
+        "persistentVolumeClaimRetentionPolicy",
+        "minReadySeconds",
+    )
+    _workload(obj, problems)
+    rest_before = {k: v for k, v in old["spec"].items() if k not in mutable}
+    rest_after = {k: v for k, v in obj["spec"].items() if k not in mutable}
+    if rest_before != rest_after:
+        problems.forbidden(
+            "spec",
+            "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
+            "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden",
+        )
+
+
+def _job(obj: Json, problems: Problems) -> None:
+    spec = obj["spec"]
+    for field in (
+        "parallelism",
+        "completions",
+        "backoffLimit",
+        "activeDeadlineSeconds",
+        "ttlSecondsAfterFinished",
+    ):
+        if spec.get(field) is not None and spec[field] < 0:
+            problems.invalid(f"spec.{field}", spec[field], "must be greater than or equal to 0")
+    pod_spec = (spec.get("template") or {}).get("spec")
+    if pod_spec is None:
+        problems.required("spec.template.spec.containers")
+        return
+    check_pod_spec(pod_spec, "spec.template.spec", problems, template=True)
+    if pod_spec.get("restartPolicy") not in ("OnFailure", "Never"):
+        policy = pod_spec.get("restartPolicy") or ""
+        problems.add(
+            "FieldValueRequired" if policy in ("", "Always") else "FieldValueNotSupported",
+            "spec.template.spec.restartPolicy",
+            'Required value: valid values: "OnFailure", "Never"'
+            if policy in ("", "Always")
+            else f'Unsupported value: "{policy}": supported values: "OnFailure", "Never"',
+        )
+
+
+def _job_update(old: Json, obj: Json, problems: Problems) -> None:
+    _job(obj, problems)
+    for field in ("completions", "selector", "completionMode", "podFailurePolicy", "template"):
+        mutable = field == "template" and old["spec"].get("suspend")
+        if not mutable and old["spec"].get(field) != obj["spec"].get(field):
+            problems.invalid(f"spec.{field}", obj["spec"].get(field), "field is immutable")
+
+
+def _lease(obj: Json, problems: Problems) -> None:
+    seconds = obj["spec"].get("leaseDurationSeconds")
+    if seconds is not None and seconds <= 0:
+        problems.invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0")
+    transitions = obj["spec"].get("leaseTransitions")
+    if transitions is not None and transitions < 0:
+        problems.invalid("spec.leaseTransitions", transitions, "must be greater than or equal to 0")
+
+
+def _event(obj: Json, problems: Problems) -> None:
+    involved = (obj.get("involvedObject") or {}).get("namespace") or ""
+    namespace = obj["metadata"].get("namespace", "default")
+    if (involved or "default") != namespace and not (
+        not involved and namespace in ("default", "kube-system")
+    ):
+        problems.invalid("involvedObject.namespace", involved, "does not match event.namespace")
+
+
+def _budget(obj: Json, problems: Problems) -> None:
+    spec = obj["spec"]
+    if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
+        problems.invalid("spec", spec, "minAvailable and maxUnavailable cannot be both set")
+    for field in ("minAvailable", "maxUnavailable"):
+        value = spec.get(field)
+        if isinstance(value, int) and value < 0:
+            problems.invalid(f"spec.{field}", value, "must be greater than or equal to 0")
+        elif isinstance(value, str) and not (
+            value.endswith("%") and value[:-1].isdigit() and int(value[:-1]) <= 100
+        ):
+            problems.invalid(
+                f"spec.{field}",
+                value,
+                "must be a valid percent value (e.g. '5%')"
+                if not value.endswith("%")
+                else "must not be greater than 100%",
+            )
+    if spec.get("selector") is not None:
+        check_labels_of_selector(spec["selector"], "spec.selector", problems)
+
+
+def _claim(obj: Json, problems: Problems) -> None:
+    spec = obj["spec"]
+    if not spec.get("accessModes"):
+        problems.required("spec.accessModes", "at least 1 access mode is required")
+    storage = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
+    if storage is None:
+        problems.required("spec.resources[storage]")
+    elif parse_quantity(storage).amount <= 0:
+        problems.invalid("spec.resources[storage]", storage, "must be greater than zero")
+
+
+def _claim_update(old: Json, obj: Json, problems: Problems) -> None:
+    before, after = dict(old["spec"]), dict(obj["spec"])
+    if not before.get("volumeName"):
+        before.pop("volumeName", None)
+        after.pop("volumeName", None)
+    for spec in (before, after):
+        spec.pop("resources", None)
+        spec.pop("volumeAttributesClassName", None)
+    if before.get("storageClassName") is None:
+        after.pop("storageClassName", None)
+    if before != after:
+        problems.forbidden(
+            "spec",
+            "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims",
+        )
+
+
+def _volume(obj: Json, problems: Problems) -> None:
+    spec = obj["spec"]
+    if not spec.get("accessModes"):
+        problems.required("spec.accessModes")
+    if not spec.get("capacity"):
+        problems.required("spec.capacity")
+    sources = [k for k in spec if k in _VOLUME_SOURCES]
+    if not sources:
+        problems.required("spec", "must specify a volume type")
+    elif len(sources) > 1:
+        problems.forbidden(f"spec.{sources[1]}", "may not specify more than 1 volume type")
+    if "local" in spec and not (spec.get("nodeAffinity") or {}).get("required"):
+        problems.required("spec.nodeAffinity", "Local volume requires node affinity")
+
+
+_VOLUME_SOURCES = frozenset(
+    {
+        "local",
+        "hostPath",
+        "nfs",
+        "csi",
+        "iscsi",
+        "fc",
+        "rbd",
+        "cephfs",
+        "awsElasticBlockStore",
+        "gcePersistentDisk",
+        "azureDisk",
+        "azureFile",
+        "vsphereVolume",
+        "cinder",
+        "glusterfs",
+        "flexVolume",
+        "portworxVolume",
+        "scaleIO",
+        "storageos",
+        "quobyte",
+        "flocker",
+        "photonPersistentDisk",
+    }
+)
+
+
+def _storage_class(obj: Json, problems: Problems) -> None:
+    if not obj.get("provisioner"):
+        problems.required("provisioner")
+    problems.one_of("volumeBindingMode", obj.get("volumeBindingMode"), ("Immediate", "WaitForFirstConsumer"))
+    problems.one_of("reclaimPolicy", obj.get("reclaimPolicy"), ("Delete", "Retain"))
+
+
+def _storage_class_update(old: Json, obj: Json, problems: Problems) -> None:
+    for field, label in (
+        ("parameters", "updates to parameters are forbidden."),
+        ("provisioner", "updates to provisioner are forbidden."),
+        ("reclaimPolicy", "updates to reclaimPolicy are forbidden."),
+    ):
+        if old.get(field) != obj.get(field):
+            problems.forbidden(field, label)
+    if old.get("volumeBindingMode") != obj.get("volumeBindingMode"):
+        problems.invalid("volumeBindingMode", obj.get("volumeBindingMode"), "field is immutable")
+
+
+def _config_map_update(old: Json, obj: Json, problems: Problems) -> None:
+    if not old.get("immutable"):
+        return
+    for field in ("data", "binaryData"):
+        if old.get(field) != obj.get(field):
+            problems.forbidden(field, "field is immutable when `immutable` is set")
+    if not obj.get("immutable"):
+        problems.forbidden("immutable", "field is immutable when `immutable` is set")
+
+
+def _quota(obj: Json, problems: Problems) -> None:
+    for name, amount in (obj["spec"].get("hard") or {}).items():
+        if parse_quantity(amount).amount < 0:
+            problems.invalid(f"spec.hard[{name}]", amount, "must be greater than or equal to 0")
+
+
+def _service(obj: Json, problems: Problems) -> None:
+    spec = obj["spec"]
+    if not spec.get("ports") and spec.get("type") != "ExternalName" and spec.get("clusterIP") != "None":
+        problems.required("spec.ports")
+    for i, port in enumerate(spec.get("ports") or ()):
+        if not 0 < int(port.get("port") or 0) < 65536:
+            problems.invalid(
+                f"spec.ports[{i}].port", port.get("port") or 0, "must be between 1 and 65535, inclusive"
+            )
+        if not port.get("name") and len(spec["ports"]) > 1:
+            problems.required(f"spec.ports[{i}].name")
+
+
+CREATE_CHECKS: dict[str, Callable[[Json, Problems], None]] = {
+    "Pod": check_pod,
+    "Node": _node,
+    "PriorityClass": _priority_class,
+    "Deployment": _workload,
+    "ReplicaSet": _workload,
+    "StatefulSet": _workload,
+    "DaemonSet": _workload,
+    "Job": _job,
+    "Lease": _lease,
+    "Event": _event,
+    "PodDisruptionBudget": _budget,
+    "PersistentVolumeClaim": _claim,
+    "PersistentVolume": _volume,
+    "StorageClass": _storage_class,
+    "ResourceQuota": _quota,
+    "Service": _service,
+}
+UPDATE_CHECKS: dict[str, Callable[[Json, Json, Problems], None]] = {
+    "Pod": check_pod_update,
+    "Node": _node_update,
+    "PriorityClass": _priority_class_update,
+    "Deployment": _workload_update,
+    "ReplicaSet": _workload_update,
+    "DaemonSet": _workload_update,
+    "StatefulSet": _stateful_set_update,
+    "Job": _job_update,
+    "PersistentVolumeClaim": _claim_update,
+    "StorageClass": _storage_class_update,
+    "ConfigMap": _config_map_update,
+}
