@@ -9,7 +9,8 @@ from labkit.errors import InputError
 _ON = """DRAAdminAccess DRAConsumableCapacity DRADeviceBindingConditions DRADeviceTaints DRAExtendedResource
 DRAPartitionableDevices DRAPrioritizedList DRAResourceClaimDeviceStatus DRASchedulerFilterTimeout
 DynamicResourceAllocation ClearingNominatedNodeNameAfterBinding InPlacePodLevelResourcesVerticalScaling
-InPlacePodVerticalScaling MatchLabelKeysInPodTopologySpread MatchLabelKeysInPodAffinity NodeDeclaredFeatures
+InPlacePodVerticalScaling MatchLabelKeysInPodTopologySpread
+MatchLabelKeysInPodTopologySpreadSelectorMerge MatchLabelKeysInPodAffinity NodeDeclaredFeatures
 NodeInclusionPolicyInPodTopologySpread NominatedNodeNameForExpectation OpportunisticBatching PodLevelResources
 PodSchedulingReadiness SchedulerAsyncPreemption SchedulerPopFromBackoffQ SchedulerQueueingHints SidecarContainers
 VolumeAttributesClass"""
@@ -36,12 +37,14 @@ _NEEDS: dict[str, tuple[str, ...]] = {
     "DRADeviceTaintRules": ("DRADeviceTaints",),
     "DRAWorkloadResourceClaims": ("GenericWorkload",),
     "GangScheduling": ("GenericWorkload",),
-    "InPlacePodLevelResourcesVerticalScaling": ("PodLevelResources", "NodeDeclaredFeatures"),
+    "InPlacePodLevelResourcesVerticalScaling": ("NodeDeclaredFeatures", "PodLevelResources"),
+    "MatchLabelKeysInPodTopologySpreadSelectorMerge": ("MatchLabelKeysInPodTopologySpread",),
     "TopologyAwareWorkloadScheduling": ("GenericWorkload",),
     "WorkloadAwarePreemption": ("GangScheduling",),
 }
 #: Gate -> is it on unless said otherwise?
 DEFAULT_GATES: dict[str, bool] = dict.fromkeys(_ON.split(), True) | dict.fromkeys(_OFF.split(), False)
+_GROUPS = ("AllAlpha", "AllBeta")
 _TRUE = frozenset(["1", "t", "T", "true", "TRUE", "True"])
 _FALSE = frozenset(["0", "f", "F", "false", "FALSE", "False"])
 
@@ -63,24 +66,30 @@ class FeatureGates:
     def __init__(self, changes: Mapping[str, bool] | None = None) -> None:
         self._changed = dict(changes or {})
         self._on = {**DEFAULT_GATES, **_of_groups(self._changed)}
-        for name, value in self._changed.items():
-            if name in ("AllAlpha", "AllBeta"):
-                continue
-            if name not in DEFAULT_GATES:
+        for name in self._changed:
+            if name not in DEFAULT_GATES and name not in _GROUPS:
                 raise GateError(f"unrecognized feature gate: {name}", hint=_known(name))
-            if name in _LOCKED and value != DEFAULT_GATES[name]:
-                raise GateError(
-                    f"cannot set feature gate {name} to {_word(value)}, feature is locked to "
-                    f"{_word(DEFAULT_GATES[name])}"
-                )
-            self._on[name] = value
-        for name in sorted(_NEEDS):
-            missing = [need for need in _NEEDS[name] if not self._on[need]]
-            if self._on[name] and missing:
-                raise GateError(
-                    f"{name} is enabled, but depends on features that are disabled: [{' '.join(missing)}]",
-                    hint=f"Also set {','.join(f'{need}=true' for need in missing)}.",
-                )
+        single = {name: value for name, value in self._changed.items() if name not in _GROUPS}
+        self._on |= single
+        _refuse(
+            f"cannot set feature gate {name} to {_word(value)}, feature is locked to {_word(DEFAULT_GATES[name])}"
+            for name, value in sorted(single.items())
+            if name in _LOCKED and value != DEFAULT_GATES[name]
+        )
+        lacking = {
+            name: [need for need in needs if not self._on[need]]
+            for name, needs in _NEEDS.items()
+            if self._on[name]
+        }
+        wanted = sorted({need for missing in lacking.values() for need in missing})
+        _refuse(
+            (
+                f"{name} is enabled, but depends on features that are disabled: [{' '.join(missing)}]"
+                for name, missing in lacking.items()
+                if missing
+            ),
+            hint=f"Also set {','.join(f'{need}=true' for need in wanted)}.",
+        )
 
     @classmethod
     def parse(cls, text: str | Mapping[str, bool] | Iterable[str] | FeatureGates | None) -> FeatureGates:
@@ -120,6 +129,12 @@ class FeatureGates:
 
     def __repr__(self) -> str:
         return f"FeatureGates({self._changed!r})"
+
+
+def _refuse(messages: Iterable[str], hint: str | None = None) -> None:
+    found = list(messages)
+    if found:
+        raise GateError(found[0] if len(found) == 1 else f"[{', '.join(found)}]", hint=hint)
 
 
 def _of_groups(changes: Mapping[str, bool]) -> dict[str, bool]:

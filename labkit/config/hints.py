@@ -170,7 +170,7 @@ _HINTS: tuple[_Hint, ...] = (
         "要使用自己的 defaultConstraints，请设置 `defaultingType: List`。",
     ),
     _hint(
-        r"^yaml: .*cannot start any token",
+        r"^yaml: .*(?:cannot start any token|a tab character)",
         "Indent with spaces, not with tabs, and quote text that starts with @, ` or %.",
         "请用空格而不是制表符缩进，并给以 @、` 或 % 开头的文本加引号。",
     ),

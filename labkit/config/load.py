@@ -54,4 +54,8 @@ def _bytes(source: str | bytes | dict[str, Any]) -> bytes:
     if isinstance(source, str):
         return source.encode("utf-8", "surrogatepass")
     # Messages may quote the document: one line, keys in the given order.
-    return json.dumps(source, separators=(",", ":"), ensure_ascii=False, default=str).encode()
+    try:
+        text = json.dumps(source, separators=(",", ":"), ensure_ascii=False, default=str)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ConfigError("load", f"this is no JSON data: {error}") from None
+    return text.encode("utf-8", "surrogatepass")
