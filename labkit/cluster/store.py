@@ -30,6 +30,7 @@ from labkit.cluster.store_types import (
 from labkit.cluster.store_watch import ADDED, BOOKMARK, DELETED, MODIFIED, Change, History, Watch, WatchEvent
 
 Kind = str | ResourceType
+Objects = list[dict[str, Any]]
 #: (event type, old object or None, new object or None); the dicts are the store's own: never write them.
 Callback = Callable[[str, dict[str, Any] | None, dict[str, Any] | None], None]
 
@@ -126,9 +127,9 @@ class Store:
         """The store's own objects by key (`namespace/name`, or `name`). Read them, never write them."""
         return self._objects[stored_type(self.resource(kind))]
 
-    def quota_resources(self) -> list[ResourceType]:
+    def quota_resources(self) -> tuple[ResourceType, ...]:
         """The resources that a ResourceQuota may count."""
-        return [r for r in self._objects if r.namespaced]
+        return tuple(r for r in self._objects if r.namespaced)
 
     @staticmethod
     def resource(kind: Kind) -> ResourceType:
@@ -150,7 +151,7 @@ class Store:
         if found is None:
             raise not_found(resource, name)
         found = store_events.as_seen_by(resource, found)
-        return deep_copy(found) if copy else found  # type: ignore[no-any-return]
+        return deep_copy(found) if copy else found
 
     def list(
         self,
@@ -160,7 +161,7 @@ class Store:
         field_selector: str | None = None,
         *,
         copy: bool = True,
-    ) -> tuple[list[dict[str, Any]], str]:
+    ) -> tuple[Objects, str]:
         """Objects in the order of their keys, and the resourceVersion of the list. ApiError 400 for bad selectors."""
         resource = self.resource(kind)
         match = compile_selectors(resource, label_selector, field_selector)
@@ -172,7 +173,7 @@ class Store:
 
     def select(
         self, resource: ResourceType, namespace: str | None, match: Match | None, *, at: int | None = None
-    ) -> list[dict[str, Any]]:
+    ) -> Objects:
         """The store's own objects that match, ordered, as of version `at`. ApiError 410 when that is lost."""
         table: Mapping[str, dict[str, Any]] = self._objects[stored_type(resource)]
         if at is not None and at < self._version:
@@ -271,7 +272,7 @@ class Store:
 
             def convert(obj: dict[str, Any]) -> dict[str, Any]:
                 seen = obj if one is None else store_events.as_seen_by(one, obj)
-                return deep_copy(seen)  # type: ignore[no-any-return]
+                return deep_copy(seen)
 
             return Watch(
                 self.lock,
@@ -307,7 +308,7 @@ class Store:
         ApiError: 404 namespace missing, 403 admission, 409 exists, 422 invalid, 400 malformed.
         """
         with self.lock:
-            return deep_copy(store_writes.create(self, obj, resource, options))  # type: ignore[no-any-return]
+            return deep_copy(store_writes.create(self, obj, resource, options))
 
     def update(
         self,
@@ -319,7 +320,7 @@ class Store:
     ) -> dict[str, Any]:
         """Replace an object (or its status, or its scale) and return it. ApiError 409 when its resourceVersion is stale."""
         with self.lock:
-            return deep_copy(store_writes.update(self, obj, subresource, resource, options)[0])  # type: ignore[no-any-return]
+            return deep_copy(store_writes.update(self, obj, subresource, resource, options)[0])
 
     def patch(
         self,
@@ -341,7 +342,7 @@ class Store:
             found, _ = store_patching.patch(
                 self, resource, name, namespace, patch, patch_type, subresource, force=force, options=options
             )
-            return deep_copy(found)  # type: ignore[no-any-return]
+            return deep_copy(found)
 
     def delete(
         self,
@@ -371,7 +372,7 @@ class Store:
                 propagation,
                 options,
             )
-            return deep_copy(found)  # type: ignore[no-any-return]
+            return deep_copy(found)
 
     def bind(
         self,

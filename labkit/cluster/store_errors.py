@@ -138,7 +138,7 @@ _REGISTRY = {"nodes": "minions", "services": "services/specs", "endpoints": "ser
 def forbidden(resource: Named, name: str, why: str, causes: Sequence[Cause] = ()) -> ApiError:
     """403 of admission."""
     about = f'{resource.resource_name} "{name}"' if name else resource.resource_name
-    more = {"causes": [c.to_dict() for c in causes]} if causes else {}
+    more: dict[str, Any] = {"causes": [c.to_dict() for c in causes]} if causes else {}
     return ApiError(403, "Forbidden", f"{about} is forbidden: {why}", _details(resource, name, **more))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import builtins
 import json
 import marshal
 from collections.abc import Callable
@@ -58,7 +59,7 @@ class Field:
     inline: bool = False
     patch_strategy: str = ""
     merge_key: str = ""
-    scalar: type | None = None
+    scalar: builtins.type | None = None
     decode: Decoder = field(default=lambda value, _: value)
     drop_zero: bool = False
 
@@ -383,7 +384,11 @@ def _json_type(value: Any, *, with_value: bool = False) -> str:
         return "bool"
     if isinstance(value, (int, float)):
         return f"number {value}" if with_value else "number"
-    return {dict: "object", list: "array", str: "string"}.get(type(value), "null")
+    if isinstance(value, dict):
+        return "object"
+    if isinstance(value, list):
+        return "array"
+    return "string" if isinstance(value, str) else "null"
 
 
 def copy(value: Any) -> Any:

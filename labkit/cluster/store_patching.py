@@ -1,0 +1,142 @@
+"""PATCH: find, change, and put back through the same door as PUT (spec 20 §8.5)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from labkit.cluster import store_apply, store_events, store_writes
+from labkit.cluster.store_errors import Cause, bad_request, invalid_options, no_such_resource, not_found
+from labkit.cluster.store_metadata import WriteOptions, check_preconditions
+from labkit.cluster.store_patch import json_patch, merge_patch, strategic_merge_patch
+from labkit.cluster.store_schema import Struct, struct
+from labkit.cluster.store_types import ResourceType, stored_type
+
+if TYPE_CHECKING:
+    from labkit.cluster.store import Store
+
+Json = dict[str, Any]
+PATCH_TYPES = ("strategic", "merge", "json", "apply")
+
+
+def patch(
+    store: Store,
+    resource: ResourceType,
+    name: str,
+    namespace: str | None,
+    body: Any,
+    patch_type: str,
+    subresource: str | None,
+    *,
+    force: bool,
+    options: WriteOptions,
+) -> tuple[Json, bool]:
+    """Patch an object; returns it and whether that created it (apply only)."""
+    if patch_type not in PATCH_TYPES:
+        raise bad_request(f"unknown patch type {patch_type!r}; types: {', '.join(PATCH_TYPES)}")
+    if subresource is not None and resource.subresource(subresource) is None:
+        raise no_such_resource()
+    old = store.peek(resource, name, namespace)
+    if patch_type == "apply":
+        return _apply(store, resource, name, namespace, old, body, subresource, force, options)
+    if old is None:
+        raise not_found(resource, name)
+    if subresource == "scale":
+        from labkit.cluster.store_scale import scale_of, update_scale
+
+        changed = _changed(scale_of(resource, old), body, patch_type, struct("autoscaling.v1.Scale"))
+        changed.setdefault("metadata", {}).update(name=name, namespace=old["metadata"]["namespace"])
+        return update_scale(store, resource, changed, options), False
+    before = store_events.as_seen_by(resource, old)
+    changed = _changed(before, body, patch_type, resource.schema)
+    return _put(store, resource, old, changed, name, subresource, options), False
+
+
+def _changed(before: Json, body: Any, patch_type: str, schema: Struct) -> Json:
+    if patch_type == "json":
+        changed = json_patch(before, body)
+    elif not isinstance(body, dict):
+        raise bad_request("json: cannot unmarshal value into Go value of type map[string]interface {}")
+    elif patch_type == "merge":
+        changed = merge_patch(before, body)
+    else:
+        changed = strategic_merge_patch(before, body, schema)
+    if not isinstance(changed, dict):
+        raise bad_request("json: cannot unmarshal value into Go value of type map[string]interface {}")
+    return changed
+
+
+def _put(
+    store: Store,
+    resource: ResourceType,
+    old: Json,
+    changed: Json,
+    name: str,
+    subresource: str | None,
+    options: WriteOptions,
+) -> Json:
+    if not isinstance(changed.get("metadata"), dict):
+        changed = {**changed, "metadata": {"name": name}}
+    obj = store_writes.decode(resource, changed, options)
+    meta, stored = obj["metadata"], old["metadata"]
+    if meta.get("name", name) != name:
+        raise bad_request(
+            f"the name of the object ({meta['name']}) does not match the name on the URL ({name})"
+        )
+    if resource.namespaced and meta.get("namespace") != stored["namespace"]:
+        if "namespace" in changed["metadata"]:
+            raise bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request"
+            )
+        meta["namespace"] = stored["namespace"]
+    key = f"{stored['namespace']}/{name}" if resource.namespaced else name
+    check_preconditions(resource, key, old, meta)
+    obj = store_events.as_stored(resource, obj)
+    kept = stored_type(resource)
+    return store_events.as_seen_by(
+        resource, store_writes.replace(store, kept, old, obj, subresource, options)
+    )
+
+
+def _apply(
+    store: Store,
+    resource: ResourceType,
+    name: str,
+    namespace: str | None,
+    old: Json | None,
+    body: Any,
+    subresource: str | None,
+    force: bool,
+    options: WriteOptions,
+) -> tuple[Json, bool]:
+    if not options.field_manager:
+        raise invalid_options(
+            "PatchOptions",
+            Cause("FieldValueRequired", "Required value: is required for apply patch", "fieldManager"),
+        )
+    if not isinstance(body, dict):
+        raise bad_request("error decoding YAML: the patch is no object")
+    config = {**body, "metadata": dict(body.get("metadata") or {})}
+    if config["metadata"].get("managedFields"):
+        raise bad_request("metadata.managedFields must be nil")
+    # Refuses what is no object of this type before anybody owns a part of it.
+    store_writes.decode(resource, config, options)
+    if old is None:
+        if subresource is not None:
+            raise not_found(resource, name)
+        config["metadata"].setdefault("name", name)
+        if namespace and resource.namespaced:
+            config["metadata"].setdefault("namespace", namespace)
+    applied = WriteOptions(options.dry_run, options.field_manager, "Ignore", options.warnings, applied=True)
+    before = store_events.as_seen_by(resource, old) if old is not None else None
+    merged = store_apply.apply(
+        resource,
+        before,
+        config,
+        options.field_manager,
+        force=force,
+        now=store.now_text(),
+        subresource=subresource,
+    )
+    if old is None:
+        return store_writes.create(store, merged, resource, applied), True
+    return _put(store, resource, old, merged, name, subresource, applied), False
