@@ -5,6 +5,7 @@ from __future__ import annotations
 import traceback
 from typing import Any
 
+from labkit.framework.cycle_state import MissingStateError
 from labkit.framework.plugin import plugin_name
 from labkit.framework.status import Status
 
@@ -18,6 +19,8 @@ class PluginError(Exception):
 
 def raised(plugin: object, point: str, error: BaseException, node: str = "") -> Status:
     """The status of a call that raised; the traceback is kept for the trace."""
+    if isinstance(error, MissingStateError):
+        return Status.as_error_of(error, plugin=plugin_name(plugin))
     on = f' on node "{node}"' if node else ""
     text = f"{plugin_name(plugin)}.{point}{on} raised {type(error).__name__}: {error}"
     lines = traceback.format_exception(type(error), error, error.__traceback__)

@@ -88,7 +88,7 @@ def schedule_pod(
     ranked, problem = prioritize(framework, state, pod, feasible, settings.rng, trace)
     if problem is not None:
         if trace is not None:
-            trace.scores = {}
+            trace.scores, trace.pre_score_codes = {}, {}
         return _error(problem, trace)
     node = pick(ranked)
     if trace is not None:

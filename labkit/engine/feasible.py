@@ -132,6 +132,7 @@ class Search:
             return [nodes[(first + i) % count] for i in range(want)] if count else [], None
         filters = framework.active_filters(state)
         feasible: list[NodeInfo] = []
+        first_error: Status | None = None
         statuses = self.diagnosis.node_to_status
         for i in range(count):
             node = nodes[(first + i) % count]
@@ -143,11 +144,14 @@ class Search:
                     break
                 feasible.append(node)
             elif status.code == Code.ERROR:
-                return feasible, status
+                if self.trace is None or not self.all_nodes:
+                    return feasible, status
+                # A recorded decision shows every node's verdict, beside the error that ended the attempt.
+                first_error = first_error or status
             else:
                 statuses.set(node.name, status)
                 self.diagnosis.add_plugin_status(status)
-        return feasible, None
+        return feasible, first_error
 
     def _record(self, node: NodeInfo, status: Status | None) -> None:
         assert self.trace is not None

@@ -167,7 +167,9 @@ class Replay:
                 if info.pod.key in victims:
                     self.cache.remove_pod(info.pod)
             for other in self.nominator.pods_for(node):
-                if other.priority < pod.priority:
+                # Only where the nominator's copy carries the nomination: a pod nominated during this run does
+                # not, and keeps its place.
+                if other.priority < pod.priority and other.status.nominated_node_name:
                     self._set_nomination(other, "")
             self._set_nomination(pod, node)
         elif result.nominated is not None:
@@ -180,7 +182,7 @@ class Replay:
         self.pods[:] = [changed if p.uid == pod.uid else p for p in self.pods]
         self.nominator.delete(pod)
         if node:
-            self.nominator.add(changed, node)
+            self.nominator.add(pod, node)
 
 
 def _changed(pod: Pod, *, node_name: str, start_time: str) -> Pod:

@@ -43,6 +43,8 @@ def run_score(
 ) -> tuple[list[int], Status | None]:
     """(total per node in the order of `nodes`, None), or ([], the error): all raw scores, then all normalisers,
     then the check of the range and the weights."""
+    if trace is not None:
+        trace.scored([n.name for n in nodes])
     raw, status = _all_raw(scorers, state, pod, nodes)
     if status is not None:
         return [], status

@@ -101,6 +101,11 @@ class Trace:
         """A PreScore plugin answered."""
         self.pre_score_codes[plugin] = (status or SUCCESS).code
 
+    def scored(self, nodes: Sequence[str]) -> None:
+        """These nodes are being scored, also when every Score plugin was skipped."""
+        for name in nodes:
+            self.scores.setdefault(name, NodeScores())
+
     def score(
         self, plugin: str, weight: int, nodes: Sequence[str], raw: Sequence[int], normalized: Sequence[int]
     ) -> None:

@@ -5,6 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 
+class MissingStateError(KeyError):
+    """A plugin's earlier extension point did not run: nothing was written under its key.
+
+    Raised in a plugin, it is the attempt's error with this very text (a profile may disable PreFilter and keep
+    Filter).
+    """
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 class CycleState:
     """Key -> data for one pod and one attempt, from PreFilter to PostBind.
 
@@ -31,12 +42,12 @@ class CycleState:
         #: "namespace/name" -> Pod: plugins fill it, the framework activates these pods after success.
         self.pods_to_activate: dict[str, Any] = {}
 
-    def read(self, key: str) -> Any:
-        """The value under `key`; KeyError("not found") when there is none."""
+    def read(self, key: str, doing: str = "reading") -> Any:
+        """The value under `key`; MissingStateError `<doing> "<key>" from cycleState: not found` when there is none."""
         try:
             return self._data[key]
         except KeyError:
-            raise KeyError("not found") from None
+            raise MissingStateError(f'{doing} "{key}" from cycleState: not found') from None
 
     def get(self, key: str, default: Any = None) -> Any:
         """The value under `key`, or `default`."""

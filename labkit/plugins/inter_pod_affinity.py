@@ -121,14 +121,14 @@ class InterPodAffinity(Plugin):
         return None
 
     def _change(self, state: CycleState, pod: Pod, other: PodInfo, node: NodeInfo, delta: int) -> None:
-        own: _FilterState = state.read(_FILTER_KEY)
+        own: _FilterState = state.read(_FILTER_KEY, "error reading")
         labels = node.node.metadata.labels
         own.count_existing_anti(pod, other.pod, labels, delta)
         own.count_own(other.pod, labels, delta)
 
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         """Own affinity, own anti-affinity, then the anti-affinity of existing pods."""
-        own: _FilterState = state.read(_FILTER_KEY)
+        own: _FilterState = state.read(_FILTER_KEY, "error reading")
         labels = node.node.metadata.labels
         if own.required and not self._affinity_holds(own, pod, labels):
             return _AFFINITY
@@ -218,7 +218,7 @@ class InterPodAffinity(Plugin):
 
     def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
         """The sum over the node's topology pairs; may be negative."""
-        topology: dict[str, dict[str, int]] = state.read(_SCORE_KEY)
+        topology: dict[str, dict[str, int]] = state.read(_SCORE_KEY, "failed to read")
         labels = node.node.metadata.labels
         total = 0
         for key, values in topology.items():

@@ -96,7 +96,9 @@ class NodeAffinity(Plugin):
 
     def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
         """The sum of the weights of matching terms."""
-        terms: Weighted = state.read(_SCORE_KEY)
+        terms: Weighted | None = state.get(_SCORE_KEY)
+        if terms is None:
+            terms = [*self._added_preferred, *preferred_terms(_preferred(pod) or [])]
         return sum(weight for weight, term in terms if term.matches(node.node))
 
     def normalize_score(self, state: CycleState, pod: Pod, scores: list[NodeScore]) -> Status | None:

@@ -37,7 +37,12 @@ class NodeResourcesBalancedAllocation(Plugin):
 
     def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
         """50 plus half the change in balance, towards zero; 50..100."""
-        request: Resource = state.get(_KEY) or _request(pod)
+        request: Resource | None = state.get(_KEY)
+        if request is None:
+            # PreScore is disabled in this profile: a pod that requests nothing scores 0 instead of being skipped.
+            request = _request(pod)
+            if all(request.get(name) == 0 for name in self._resources):
+                return 0
         before: list[tuple[int, int]] = []
         after: list[tuple[int, int]] = []
         for name in self._resources:

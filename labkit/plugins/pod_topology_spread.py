@@ -199,7 +199,7 @@ class PodTopologySpread(Plugin):
 
     def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
         """Weighted matching pods in the node's domains, rounded; lower is better."""
-        soft: _SoftState = state.read(_SCORE_KEY)
+        soft: _SoftState = state.read(_SCORE_KEY, "error reading")
         if soft.ignored and node.name in soft.ignored:
             return 0
         labels = node.node.metadata.labels

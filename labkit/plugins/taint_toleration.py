@@ -42,10 +42,10 @@ class TaintToleration(Plugin):
 
     def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
         """The number of PreferNoSchedule taints that nothing tolerates."""
+        kept: list[Toleration] = state.read(_KEY, "failed to read")
         taints = node.node.spec.taints
         if not taints:
             return 0
-        kept: list[Toleration] = state.read(_KEY)
         compare = self._compare()
         return sum(
             taint.effect == "PreferNoSchedule" and not any(tolerates(t, taint, compare) for t in kept)
