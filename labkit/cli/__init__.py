@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from labkit.i18n import normalise_language, set_language, t
 
-#: Sub-command -> what it does, in both languages. The code is `register(app)` in `labkit/cli/<name>.py`.
+#: Sub-command -> what it does, in both languages. The code is `register(app)`, or `main(args)`, in `labkit/cli/<name>.py`.
 COMMANDS: dict[str, tuple[str, str]] = {
     "lab": ("open the notebooks in JupyterLab", "在 JupyterLab 中打开 notebook"),
     "simulate": ("where would these pods go, and why", "这些 Pod 会调度到哪里，为什么"),
@@ -74,9 +75,25 @@ def _run(args: list[str]) -> None:
             ),
             f"{sys.executable} -m pip install {str(e.name).split('.')[0]}",
         )
-    import typer
-
     from labkit.errors import LabError
+
+    if hasattr(module, "main"):
+        # Sub-commands that must start fast parse their own arguments.
+        call = functools.partial(module.main, args[1:])
+    else:
+        call = functools.partial(_typer_app(module), args, prog_name="labkit")
+    try:
+        call()
+    except LabError as e:
+        _fail(*str(e).split("\n", 1))
+    except OSError as e:
+        if e.filename is None:
+            raise
+        _fail(f"{e.filename}: {e.strerror}")
+
+
+def _typer_app(module: Any) -> Any:
+    import typer
 
     app = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
     # With a callback typer keeps the sub-command's name as the first argument.
@@ -84,14 +101,7 @@ def _run(args: list[str]) -> None:
     # typer evaluates annotations with the module's globals, where `typer` is often a TYPE_CHECKING import.
     vars(module).setdefault("typer", typer)
     module.register(app)
-    try:
-        app(args, prog_name="labkit")
-    except LabError as e:
-        _fail(*str(e).split("\n", 1))
-    except OSError as e:
-        if e.filename is None:
-            raise
-        _fail(f"{e.filename}: {e.strerror}")
+    return app
 
 
 def _take_language(args: list[str]) -> list[str]:

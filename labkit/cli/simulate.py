@@ -2,60 +2,77 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from labkit.i18n import t
 
 if TYPE_CHECKING:
-    import typer
-
     from labkit.config import SchedulerConfig
     from labkit.engine.manifests import Manifests
 
 FORMATS = ("table", "json", "yaml")
 
 
-def register(app: typer.Typer) -> None:
-    """Add the sub-command."""
-    import typer
+def parser() -> argparse.ArgumentParser:
+    """The options. argparse, because importing typer takes longer than a whole simulation."""
+    p = argparse.ArgumentParser(
+        prog="labkit simulate",
+        description=t(
+            "Show for each pending pod where it goes and why. Reads what `kubectl get nodes,pods -A -o yaml` prints.",
+            "显示每个待调度的 Pod 会去哪里、为什么。读取 `kubectl get nodes,pods -A -o yaml` 的输出。",
+        ),
+        epilog=t(
+            "Exit 0 when all input could be used, also when pods stay pending; 2 when some input was wrong "
+            "(the rest is simulated all the same).",
+            "输入全部可用时退出码为 0（即使有 Pod 无法调度）；有输入错误时为 2（其余部分照常模拟）。",
+        ),
+    )
+    add = p.add_argument
+    add(
+        "-f",
+        "--filename",
+        action="append",
+        required=True,
+        metavar="FILE",
+        nargs="+",
+        help=t(
+            "YAML or JSON file, folder, or - for stdin; repeatable",
+            "YAML 或 JSON 文件、文件夹，或 - 表示标准输入；可重复",
+        ),
+    )
+    add(
+        "--config",
+        metavar="FILE",
+        help=t("KubeSchedulerConfiguration file", "KubeSchedulerConfiguration 文件"),
+    )
+    add("-o", "--output", choices=FORMATS, default="table", help=t("output format", "输出格式"))
+    add(
+        "--seed",
+        type=int,
+        metavar="N",
+        help=t(
+            "pick among equal nodes at random, as a real cluster's timing does",
+            "在得分相同的节点中随机选择，如同真实集群中的先后差异",
+        ),
+    )
+    add("--feature-gates", metavar="A=true,B=false", help=t("feature gates", "特性开关"))
+    return p
 
-    @app.command()
-    def simulate(
-        filename: Annotated[
-            list[str],
-            typer.Option("--filename", "-f", help="YAML or JSON file, folder, or - for stdin; repeatable"),
-        ],
-        config: Annotated[
-            str | None, typer.Option("--config", help="KubeSchedulerConfiguration file")
-        ] = None,
-        output: Annotated[str, typer.Option("--output", "-o", help="table, json or yaml")] = "table",
-        seed: Annotated[
-            int | None, typer.Option(help="pick among equal nodes at random, as a real cluster's timing does")
-        ] = None,
-        feature_gates: Annotated[
-            str | None, typer.Option("--feature-gates", help="Name=true,Other=false")
-        ] = None,
-    ) -> None:
-        """Show for each pending pod where it goes and why.
 
-        Reads what `kubectl get nodes,pods -A -o yaml` prints. Exit 0 when everything could be used, also when
-        pods stay pending; 2 when some input was wrong (the rest is simulated all the same).
-        """
-        from labkit.engine.manifests import read_manifests
-        from labkit.errors import LabError
+def main(args: list[str]) -> None:
+    """Run the sub-command. SystemExit 2 when some input was wrong."""
+    from labkit.engine.manifests import read_manifests
 
-        if output not in FORMATS:
-            raise LabError(
-                t(f"--output {output!r} is not a format", f"--output {output!r} 不是一种输出格式"),
-                hint=f"-o {'|'.join(FORMATS)}",
-            )
-        sources = [source for name in filename for source in _read(name)]
-        manifests = read_manifests(sources)
-        _run(manifests, _config(config, feature_gates), output, seed, feature_gates)
-        if manifests.problems:
-            raise typer.Exit(2)
+    given = parser().parse_args(args)
+    config = _config(given.config, given.feature_gates)
+    sources = [source for names in given.filename for name in names for source in _read(name)]
+    manifests = read_manifests(sources)
+    _run(manifests, config, given.output, given.seed, given.feature_gates)
+    if manifests.problems:
+        raise SystemExit(2)
 
 
 def _run(
