@@ -61,7 +61,7 @@ class Answers:
         """What is there. A missing file is empty; a damaged one is put aside and the learner told by `damaged`."""
         try:
             found = msgspec.json.decode(self.path.read_bytes(), type=AnswerFile)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return AnswerFile(self.bank)
         except (msgspec.DecodeError, UnicodeDecodeError):
             return AnswerFile(self.bank)

@@ -17,12 +17,22 @@ from labkit.quiz.scenario import instance
 
 @dataclass
 class Line:
-    """What there is to say about one option: was it right, what the learner did, why."""
+    """What there is to say about one option: a status with a word for it, the option, and why."""
 
     id: str
     status: str
     text: str
     why: str = ""
+    word: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.word:
+            words = {
+                "pass": t("right", "正确"),
+                "fail": t("not right", "不正确"),
+                "skip": t("not it", "不是"),
+            }
+            self.word = words.get(self.status, t("error", "错误"))
 
 
 @dataclass
@@ -94,7 +104,11 @@ def _option_lines(question: Single | Multiple, chosen: set[str]) -> list[Line]:
     for option in question.options:
         picked = option.id in chosen
         status = "pass" if option.correct else "fail" if picked else "skip"
-        lines.append(Line(option.id, status, str(option.text), str(option.explain)))
+        if option.correct:
+            word = t("right", "正确") if picked else t("right, not chosen", "正确，未选")
+        else:
+            word = t("chosen, wrong", "已选，错误") if picked else t("wrong", "错误")
+        lines.append(Line(option.id, status, str(option.text), str(option.explain), word))
     return lines
 
 

@@ -65,7 +65,12 @@ class ShownBank(msgspec.Struct, frozen=True):
 def present(question: AnyQuestion, seed: str) -> Shown:
     """The question as the learner with this seed sees it."""
     question = instance(question, seed)
-    common: dict[str, Any] = {"id": question.id, "kind": question.kind, "text": question.text, "topic": question.topic}
+    common: dict[str, Any] = {
+        "id": question.id,
+        "kind": question.kind,
+        "text": question.text,
+        "topic": question.topic,
+    }
     common |= {"points": question.points, "hint": question.hint}
     if isinstance(question, Single | Multiple):
         return Shown(**common, choices=[Choice(o.id, o.text) for o in question.options])
