@@ -64,7 +64,11 @@ def _provisioned(objects: Any, claim: PersistentVolumeClaim) -> PersistentVolume
 
 def _bind(objects: Any, claim: PersistentVolumeClaim, volume: PersistentVolume) -> None:
     reference = ObjectReference(
-        kind="PersistentVolumeClaim", api_version="v1", namespace=claim.namespace, name=claim.name, uid=claim.uid
+        kind="PersistentVolumeClaim",
+        api_version="v1",
+        namespace=claim.namespace,
+        name=claim.name,
+        uid=claim.uid,
     )
     objects.add(
         msgspec.structs.replace(
