@@ -18,7 +18,8 @@ def moodle_xml(bank: Bank, flats: list[Flat]) -> bytes:
     for flat in flats:
         quiz.append(_question(bank, flat))
     ET.indent(quiz, " ")
-    return ET.tostring(quiz, encoding="utf-8", xml_declaration=True) + b"\n"
+    content: bytes = ET.tostring(quiz, encoding="utf-8", xml_declaration=True)
+    return content + b"\n"
 
 
 _TYPES = {

@@ -44,7 +44,8 @@ def _name(flat: Flat) -> str:
 
 def _xml(root: ET.Element) -> bytes:
     ET.indent(root, " ")
-    return ET.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n"
+    content: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
+    return content + b"\n"
 
 
 def _manifest(bank: Bank, paths: list[str]) -> ET.Element:
@@ -89,13 +90,11 @@ def _item(flat: Flat) -> ET.Element:
     if flat.code:
         ET.SubElement(body, "pre").text = flat.code
     _interaction(body, flat)
+    whys = "\n\n".join([flat.feedback, *(f"{o.text}: {o.why}" for o in flat.options if o.why)]).strip()
+    if whys:
+        _html(ET.SubElement(body, "rubricBlock", view="scorer tutor"), whys)
     if template:
         ET.SubElement(item, "responseProcessing", template=template)
-    if flat.feedback:
-        feedback = ET.SubElement(
-            item, "modalFeedback", outcomeIdentifier="SCORE", identifier="explanation", showHide="hide"
-        )
-        _html(feedback, flat.feedback)
     return item
 
 

@@ -56,14 +56,12 @@ def fill(value: Any, values: Mapping[str, Any]) -> Any:
 
 
 def instance(question: Question, seed: str) -> Any:
-    """The question with its parameters filled in; itself when it has none."""
+    """The question with its parameters filled in (it has none left); itself when it has none."""
     if not question.parameters:
         return question
     raw = msgspec.to_builtins(question)
     drawn = draw(question, seed)
-    parameters = raw.pop("parameters")
-    filled = msgspec.convert({**fill(raw, drawn), "id": question.id}, type(question))
-    return msgspec.structs.replace(filled, parameters=msgspec.convert(parameters, type(question.parameters)))
+    return msgspec.convert({**fill(raw, drawn), "id": question.id, "parameters": {}}, type(question))
 
 
 def engine_input(scenario: Scenario, **replaced: str) -> dict[str, Any]:

@@ -127,7 +127,7 @@ def test_what_is_shown_has_no_key(tmp_path: Path) -> None:
         "goal",
         "evidence",
         "status_codes",
-        "cpu: 1}",
+        "requests: {cpu: 1}}",
     ):
         assert secret not in text, secret
     assert [c.id for c in shown.questions[3].choices] != ["f", "s", "b"]
