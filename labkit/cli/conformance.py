@@ -6,8 +6,12 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from labkit.i18n import t
+
 if TYPE_CHECKING:
     import typer
+
+    from labkit.engine.conformance import Report
 
 
 def register(app: typer.Typer) -> None:
@@ -20,38 +24,44 @@ def register(app: typer.Typer) -> None:
         max_diffs: Annotated[int, typer.Option(help="differences shown per family", min=0)] = 5,
         output: Annotated[str, typer.Option("--output", "-o", help="text or json")] = "text",
     ) -> None:
-        """Replay golden traces; exit 0 only when every scenario matches in every field."""
+        """Replay golden traces; exit 0 only when every scenario matches in every field, 2 for bad lines."""
         from labkit.engine.conformance import check
         from labkit.errors import LabError
 
         if output not in ("text", "json"):
             raise LabError(f"--output {output!r} is neither text nor json")
-        results = check(paths)
-        if output == "json":
-            found = [
-                {
-                    "family": r.family,
-                    "matched": r.matched,
-                    "total": r.total,
-                    "differences": [
-                        {
-                            "scenario": d.scenario,
-                            "pod": d.pod,
-                            "field": d.field,
-                            "expected": d.expected,
-                            "got": d.got,
-                        }
-                        for d in r.differences[:max_diffs]
-                    ],
-                }
-                for r in results
-            ]
-            typer.echo(json.dumps(found, ensure_ascii=False, indent=2, default=str))
-        else:
-            for r in results:
-                typer.echo(f"{r.family}: {r.matched}/{r.total}")
-                for d in r.differences[:max_diffs]:
-                    typer.echo(f"  {d}")
-                if len(r.differences) > max_diffs:
-                    typer.echo(f"  … and {len(r.differences) - max_diffs} more")
-        raise typer.Exit(0 if all(r.all_match for r in results) else 1)
+        report = check(paths)
+        shown = _as_json(report, max_diffs) if output == "json" else _as_text(report, max_diffs)
+        typer.echo(shown)
+        for problem in report.problems:
+            typer.echo(f"labkit: {problem.message}", err=True)
+            if problem.hint:
+                typer.echo(f"  {problem.hint}", err=True)
+        raise typer.Exit(2 if report.problems else 0 if report.all_match else 1)
+
+
+def _as_text(report: Report, max_diffs: int) -> str:
+    lines = []
+    for family in report.families:
+        lines.append(f"{family.family}: {family.matched}/{family.total}")
+        lines += [f"  {d}" for d in family.differences[:max_diffs]]
+        more = len(family.differences) - max_diffs
+        if more > 0:
+            lines.append(t(f"  … and {more} more", f"  … 还有 {more} 处"))
+    return "\n".join(lines)
+
+
+def _as_json(report: Report, max_diffs: int) -> str:
+    found = [
+        {
+            "family": f.family,
+            "matched": f.matched,
+            "total": f.total,
+            "differences": [
+                {"scenario": d.scenario, "pod": d.pod, "field": d.field, "expected": d.expected, "got": d.got}
+                for d in f.differences[:max_diffs]
+            ],
+        }
+        for f in report.families
+    ]
+    return json.dumps(found, ensure_ascii=False, indent=2, default=str)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import Any
 
 from labkit.engine.replay import replay
 from labkit.errors import InputError
+from labkit.i18n import t
 from labkit.objects.meta import RawObject
 
 
@@ -44,6 +47,19 @@ class FamilyResult:
         return self.matched == self.total
 
 
+@dataclass
+class Report:
+    """What a run of `check` found."""
+
+    families: list[FamilyResult]
+    problems: list[InputError] = field(default_factory=list)
+
+    @property
+    def all_match(self) -> bool:
+        """Every family matches and every line could be used."""
+        return not self.problems and all(f.all_match for f in self.families)
+
+
 def golden_files(paths: list[Path]) -> list[Path]:
     """The trace files in `paths`; folders are searched for `*.jsonl` and `*.jsonl.gz`. InputError when there is none."""
     found: list[Path] = []
@@ -51,55 +67,95 @@ def golden_files(paths: list[Path]) -> list[Path]:
         if path.is_dir():
             inside = sorted(p for p in path.iterdir() if p.name.endswith((".jsonl", ".jsonl.gz")))
             if not inside:
-                raise InputError("no *.jsonl or *.jsonl.gz files in this folder", file=str(path))
+                raise InputError(
+                    t(
+                        "no *.jsonl or *.jsonl.gz files in this folder",
+                        "此文件夹中没有 *.jsonl 或 *.jsonl.gz 文件",
+                    ),
+                    file=str(path),
+                )
             found += inside
         elif path.is_file():
             found.append(path)
         else:
-            raise InputError("no such file or folder", file=str(path))
+            raise InputError(t("no such file or folder", "没有这个文件或文件夹"), file=str(path))
     return found
 
 
-def scenarios(path: Path) -> Iterator[RawObject]:
-    """The scenarios of one file. InputError with the line's number when one cannot be read."""
+def scenarios(path: Path) -> Iterator[RawObject | InputError]:
+    """The scenarios of one file, and in the place of a line that cannot be used an error that says why."""
     opener = gzip.open if path.name.endswith(".gz") else open
     try:
-        with opener(path, "rt", encoding="utf-8") as lines:
+        with opener(path, "rb") as lines:
             for number, line in enumerate(lines, start=1):
-                if not line.strip():
-                    continue
-                try:
-                    scenario = json.loads(line)
-                except ValueError as e:
-                    raise InputError(f"line {number} is not JSON: {e}", file=str(path)) from None
-                if not isinstance(scenario, dict) or not isinstance(scenario.get("name"), str):
-                    raise InputError(f"line {number} is no scenario: it needs a name", file=str(path))
-                yield scenario
-    except (OSError, EOFError, UnicodeDecodeError) as e:
-        raise InputError(f"cannot be read: {e}", file=str(path)) from None
+                if line.strip():
+                    yield _scenario(path, number, line)
+    except (OSError, EOFError, zlib.error) as e:
+        yield InputError(
+            t(f"cannot be read: {e}", f"无法读取：{e}"),
+            file=str(path),
+            hint=t("copy the file again; it is damaged or cut off", "请重新复制文件；它已损坏或不完整"),
+        )
+
+
+def _scenario(path: Path, number: int, line: bytes) -> RawObject | InputError:
+    def wrong(problem: str) -> InputError:
+        return InputError(
+            t(f"line {number}: {problem}", f"第 {number} 行：{problem}"),
+            file=str(path),
+            hint=t(
+                "each line holds one scenario, see tests/golden/FORMAT.md",
+                "每行一个场景，见 tests/golden/FORMAT.md",
+            ),
+        )
+
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError) as e:
+        return wrong(t(f"not JSON: {e}", f"不是 JSON：{e}"))
+    if not isinstance(found, dict) or not isinstance(found.get("name"), str):
+        return wrong(t("no scenario: it needs a name", "不是场景：缺少 name"))
+    name = found["name"]
+    for key in ("objects", "pods"):
+        if found.get(key) is not None and not _is_list_of_dicts(found[key]):
+            return wrong(t(f"{name}: {key} must be a list of objects", f"{name}：{key} 必须是对象列表"))
+    if "configError" not in found and not _is_list_of_dicts(found.get("expect")):
+        return wrong(
+            t(
+                f"{name}: neither a list of decisions in expect nor a configError",
+                f"{name}：既没有 expect 决策列表，也没有 configError",
+            )
+        )
+    return found
+
+
+def _is_list_of_dicts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(v, dict) for v in value)
 
 
 def family_of(name: str) -> str:
-    """`config-errors-012` -> `config-errors`: the name up to its last number."""
-    parts = name.split("-")
-    while len(parts) > 1 and any(c.isdigit() for c in parts[-1]):
-        parts.pop()
-    return "-".join(parts)
+    """`config-errors-012` -> `config-errors`, `textbook-01-balanced` -> `textbook`: what stands before the number."""
+    words = list(itertools.takewhile(lambda w: not any(c.isdigit() for c in w), name.split("-")))
+    return "-".join(words) or name
 
 
-def check(paths: list[Path]) -> list[FamilyResult]:
-    """Replay everything in `paths`; one result per family, in order of appearance."""
+def check(paths: list[Path]) -> Report:
+    """Replay everything in `paths`: one result per family in order of appearance, and the lines of no use."""
     results: dict[str, FamilyResult] = {}
+    problems: list[InputError] = []
     for path in golden_files(paths):
         name = path.name.removesuffix(".gz").removesuffix(".jsonl")
         for scenario in scenarios(path):
-            family = name if scenario["name"].startswith(name) else family_of(scenario["name"])
+            if isinstance(scenario, InputError):
+                problems.append(scenario)
+                continue
+            family = name if scenario["name"].startswith(f"{name}-") else family_of(scenario["name"])
             result = results.setdefault(family, FamilyResult(family))
             differences = compare(scenario)
             result.total += 1
             result.matched += not differences
             result.differences += differences
-    return list(results.values())
+    return Report(list(results.values()), problems)
 
 
 def compare(scenario: RawObject) -> list[Difference]:
