@@ -127,9 +127,9 @@ class Store:
         """The store's own objects by key (`namespace/name`, or `name`). Read them, never write them."""
         return self._objects[stored_type(self.resource(kind))]
 
-    def quota_resources(self) -> tuple[ResourceType, ...]:
-        """The resources that a ResourceQuota may count."""
-        return tuple(r for r in self._objects if r.namespaced)
+    def stored_resources(self) -> tuple[ResourceType, ...]:
+        """The resources whose objects are kept."""
+        return tuple(self._objects)
 
     @staticmethod
     def resource(kind: Kind) -> ResourceType:

@@ -61,8 +61,8 @@ def used_in(store: Store, quota: Json) -> dict[str, Fraction]:
     namespace = quota["metadata"]["namespace"]
     used = dict.fromkeys(hard, Fraction(0))
     wanted = {_resource_counted(k) for k in hard}
-    for resource in store.quota_resources():
-        if resource.resource_name not in wanted:
+    for resource in store.stored_resources():
+        if not resource.namespaced or resource.resource_name not in wanted:
             continue
         for key, obj in store.objects(resource).items():
             if not key.startswith(f"{namespace}/") or (resource is POD and not _in_scope(quota["spec"], obj)):

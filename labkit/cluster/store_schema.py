@@ -15,11 +15,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import resources
-from typing import Any
+from typing import Any, TypeVar
 
 from labkit.cluster.store_times import micro_time, time_text
 from labkit.objects.quantity import QuantityError, parse_quantity
 
+_T = TypeVar("_T")
 Decoder = Callable[[Any, list[str]], Any]
 
 
@@ -391,6 +392,7 @@ def _json_type(value: Any, *, with_value: bool = False) -> str:
     return "string" if isinstance(value, str) else "null"
 
 
-def copy(value: Any) -> Any:
+def copy(value: _T) -> _T:
     """A deep copy of plain JSON data."""
-    return marshal.loads(marshal.dumps(value))
+    copied: _T = marshal.loads(marshal.dumps(value))  # type: ignore[arg-type]
+    return copied

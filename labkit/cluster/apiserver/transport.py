@@ -1,0 +1,99 @@
+"""uvicorn underneath: TLS with optional client certificates, many idle connections, a clean end."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from typing import Any
+
+import uvicorn
+
+from labkit.cluster.apiserver.app import ApiServer
+from labkit.cluster.apiserver.auth import Authenticator
+from labkit.cluster.apiserver.tls import Certificates
+from labkit.cluster.store import Store
+
+KEEP_ALIVE_SECONDS = 120
+
+
+def _protocol() -> type[Any]:
+    try:
+        from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+        return HttpToolsProtocol
+    except ImportError:
+        from uvicorn.protocols.http.h11_impl import H11Protocol
+
+        return H11Protocol
+
+
+class _Server(uvicorn.Server):
+    """Ends the watches before it waits for connections to end."""
+
+    def __init__(self, config: uvicorn.Config, app: ApiServer) -> None:
+        super().__init__(config)
+        self._app = app
+
+    async def shutdown(self, sockets: Any = None) -> None:
+        """Close everything."""
+        if self._app.hub is not None:
+            self._app.hub.close()
+        await super().shutdown(sockets)
+
+
+def make_server(
+    store: Store, authenticator: Authenticator, address: str, certificates: Certificates | None
+) -> tuple[uvicorn.Server, ApiServer]:
+    """A uvicorn server of the store, not yet running."""
+    peers: dict[Any, dict[str, Any]] = {}
+    base = _protocol()
+
+    class Protocol(base):  # type: ignore[misc, valid-type]
+        """Remembers who the client's certificate says it is, for as long as the connection lasts."""
+
+        def connection_made(self, transport: asyncio.Transport) -> None:
+            super().connection_made(transport)
+            certificate = transport.get_extra_info("peercert")
+            if certificate and self.client is not None:
+                peers[tuple(self.client)] = certificate
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            if getattr(self, "client", None) is not None:
+                peers.pop(tuple(self.client), None)
+            super().connection_lost(exc)
+
+    app = ApiServer(
+        store,
+        authenticator,
+        address=address,
+        certificate_of=lambda c: peers.get(tuple(c)) if c is not None else None,
+    )
+    config = uvicorn.Config(
+        app,
+        http=Protocol,
+        ws="none",
+        lifespan="off",
+        loop="asyncio",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=True,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=2,
+        interface="asgi3",
+        proxy_headers=False,
+    )
+    config.load()
+    if certificates is not None:
+        config.ssl = _context(certificates)
+    return _Server(config, app), app
+
+
+def _context(certificates: Certificates) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.load_cert_chain(certificates.server_cert, certificates.server_key)
+    context.load_verify_locations(certificates.ca)
+    context.verify_mode = ssl.CERT_OPTIONAL
+    context.set_alpn_protocols(["http/1.1"])
+    return context
