@@ -95,6 +95,17 @@ class Framework(BookingPoints):
             elif at:
                 del entries[at[0]]
 
+    def borrow(self, other: Framework) -> None:
+        """Run what `other` runs now: its switches, weights and learners' own plugins, not its in-tree objects."""
+        own = {plugin_name(p): p for p in self.all_plugins()}
+        self._points = {
+            point: [
+                (own.get(plugin_name(p), p) if type(own.get(plugin_name(p))) is type(p) else p, w)
+                for p, w in entries
+            ]
+            for point, entries in other._points.items()
+        }
+
     def remove(self, name: str, points: Iterable[str] | None = None) -> None:
         """Take a plugin out, everywhere or at the given extension points."""
         for point in points or EXTENSION_POINTS:

@@ -218,9 +218,8 @@ class Scheduler:
 
     def _flush(self) -> None:
         self._flush_timer = None
+        # Handled by the next `pump`: a real clock's timers run on threads of their own.
         self._background.append(self.queue.flush)
-        if isinstance(self.clock, VirtualClock):
-            self.pump()
 
     # --- one attempt ----------------------------------------------------------------------------------------
 

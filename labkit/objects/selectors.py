@@ -53,7 +53,7 @@ class Requirement:
 class Selector:
     """Requirements that must all hold. `NOTHING` matches no object and is not empty."""
 
-    __slots__ = ("_equal", "_rest", "nothing", "requirements")
+    __slots__ = ("_equal", "_rest", "nothing")
 
     def __init__(
         self,
@@ -65,7 +65,16 @@ class Selector:
         self._equal = tuple(equal.items())
         self._rest = tuple(requirements)
         self.nothing = nothing
-        self.requirements = (*(("=", k, v) for k, v in self._equal), *self._rest)
+
+    @property
+    def equal(self) -> dict[str, str]:
+        """Labels that must be equal."""
+        return dict(self._equal)
+
+    @property
+    def rest(self) -> tuple[Requirement, ...]:
+        """All other requirements."""
+        return self._rest
 
     @property
     def is_empty(self) -> bool:

@@ -126,8 +126,9 @@ def deduced_selector(pod: Pod, objects: ObjectLister) -> Selector:
 
 
 def _requirements(selector: Selector) -> Iterable[Requirement]:
-    for r in selector.requirements:
-        yield r if isinstance(r, Requirement) else Requirement(r[1], "In", (r[2],))
+    for key, value in selector.equal.items():
+        yield Requirement(key, "In", (value,))
+    yield from selector.rest
 
 
 def _arg(args: Any, attribute: str, json_name: str) -> Any:

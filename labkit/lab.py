@@ -1,0 +1,438 @@
+"""The notebook's facade: a cluster, a scheduler and a clock in one object.
+
+    lab = Lab("three-zones")
+    lab.apply("...Pod YAML...")
+    trace = lab.schedule_one()
+    lab.advance("10m")
+    lab.what_if(config="...")
+
+The cluster is embedded and time is virtual unless `lab.connect` says otherwise.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from labkit.cluster.client import StoreClient
+from labkit.cluster.node_agent import NodeAgent
+from labkit.cluster.store import Store
+from labkit.engine.queue import QueueView
+from labkit.engine.scheduler import Scheduler
+from labkit.engine.trace import Trace
+from labkit.errors import InputError, LabError
+from labkit.framework.clock import VirtualClock
+from labkit.framework.plugin import plugin_name
+from labkit.i18n import t
+from labkit.objects.codec import Document, load_documents
+from labkit.objects.meta import RawObject
+from labkit.places import data_dir
+
+if TYPE_CHECKING:
+    from labkit.what_if import WhatIf
+
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def parse_duration(text: str | float) -> float:
+    """Seconds in "10m", "1m30s", "500ms" or a plain number. InputError when it is none of these."""
+    if isinstance(text, (int, float)) and not isinstance(text, bool):
+        return float(text)
+    parts = _DURATION.findall(str(text))
+    if not parts or "".join(n + u for n, u in parts) != str(text).replace(" ", ""):
+        raise InputError(
+            f"{text!r} is not a duration", hint='write "10s", "5m", "1h30m" or a number of seconds'
+        )
+    return sum(float(number) * _SECONDS[unit] for number, unit in parts)
+
+
+def read_objects(source: Any) -> list[Document]:
+    """Objects from a scenario's name, a path, YAML or JSON text, a dict, or a list of these.
+
+    InputError or LabError says what is wrong and where.
+    """
+    if isinstance(source, dict):
+        if isinstance(source.get("items"), list):
+            return [d for item in source["items"] for d in read_objects(item)]
+        return [Document(source)]
+    if isinstance(source, Path):
+        return _read_file(source)
+    if isinstance(source, str):
+        if "\n" not in source and ":" not in source:
+            return _read_named(source)
+        return load_documents(source)
+    if isinstance(source, Iterable):
+        return [d for item in source for d in read_objects(item)]
+    raise InputError(
+        f"cannot read objects from a {type(source).__name__}", hint="give YAML text, a path or dicts"
+    )
+
+
+def _read_named(name: str) -> list[Document]:
+    folder = data_dir("clusters")
+    for path in (folder / f"{name}.yaml", Path(name)):
+        if path.is_file():
+            return _read_file(path)
+    known = sorted(p.stem for p in folder.glob("*.yaml"))
+    raise LabError(f"there is no scenario or file called {name!r}", hint="scenarios: " + ", ".join(known))
+
+
+def _read_file(path: Path) -> list[Document]:
+    try:
+        return load_documents(path.read_text(encoding="utf-8"), str(path))
+    except OSError as e:
+        raise LabError(f"{path}: {e.strerror or e}") from e
+    except UnicodeDecodeError as e:
+        raise LabError(f"{path}: is not UTF-8 text") from e
+
+
+class Lab:
+    """An embedded cluster with its scheduler. `cluster`: see `read_objects`; None starts empty.
+
+    `config` is a KubeSchedulerConfiguration (YAML or dict), `plugins` are extra plugin classes or objects.
+    Everything is deterministic: the same calls with the same `seed` give the same decisions.
+    """
+
+    def __init__(
+        self,
+        cluster: Any = None,
+        *,
+        config: Any = None,
+        plugins: Iterable[Any] = (),
+        seed: int = 0,
+        trace: str = "on",
+    ) -> None:
+        self._start = (cluster, config, list(plugins), seed, trace)
+        self._log: list[Callable[[], Any]] = []
+        self._replaying = False
+        self._setup()
+
+    def _setup(self) -> None:
+        cluster, config, plugins, seed, trace = self._start
+        self.clock = VirtualClock()
+        self.store = Store(self.clock, seed=seed)
+        self.client = StoreClient(self.store, field_manager="labkit")
+        self.agent = NodeAgent(self.store, self.clock)
+        self.config = config
+        self.scheduler = Scheduler(
+            StoreClient(self.store, field_manager="kube-scheduler"),
+            config,
+            clock=self.clock,
+            plugins=plugins,
+            seed=seed,
+            trace=trace,
+        )
+        self.scheduler.load()
+        self.store.subscribe(lambda _, old, new: self.scheduler.notify(old, new))
+        self.plugins = PluginSwitches(self)
+        if cluster is not None:
+            self._apply(cluster)
+
+    def _do(self, action: Callable[[], Any]) -> Any:
+        self._log.append(action)
+        return action()
+
+    # --- the cluster ----------------------------------------------------------------------------------------
+
+    def apply(self, source: Any) -> list[str]:
+        """Create or change objects; returns `Kind namespace/name created|changed|unchanged` lines.
+
+        InputError names file, document, object and field of what the API refuses.
+        """
+        frozen = copy.deepcopy(source) if isinstance(source, (dict, list)) else source
+        found: list[str] = self._do(lambda: self._apply(frozen))
+        return found
+
+    def _apply(self, source: Any) -> list[str]:
+        lines = [self._apply_one(document) for document in read_objects(source)]
+        self.scheduler.pump()
+        return lines
+
+    def _apply_one(self, document: Document) -> str:
+        raw = copy.deepcopy(document.raw)
+        kind = str(raw.get("kind") or "")
+        meta = raw.setdefault("metadata", {}) if isinstance(raw.get("metadata", {}), dict) else {}
+        raw.setdefault("apiVersion", "v1")
+        if kind == "Pod":
+            meta.setdefault("namespace", "default")
+        self._ensure_namespace(meta.get("namespace"))
+        try:
+            known = self._find(kind, str(meta.get("name", "")), meta.get("namespace"))
+            if known is None:
+                created = self.client.create(raw)
+                word = "created"
+                if isinstance(raw.get("status"), dict):
+                    self._set_status(created, raw["status"])
+            else:
+                changed = self.client.patch(
+                    kind, known["metadata"]["name"], meta.get("namespace"), raw, "merge"
+                )
+                same = changed["metadata"]["resourceVersion"] == known["metadata"]["resourceVersion"]
+                word = "unchanged" if same else "changed"
+                if isinstance(raw.get("status"), dict):
+                    self._set_status(changed, raw["status"])
+        except LabError:
+            raise
+        except Exception as e:
+            if not hasattr(e, "code"):
+                raise
+            raise InputError(
+                str(getattr(e, "message", e)),
+                file=document.source,
+                document=document.number,
+                object=document.label,
+            ) from e
+        return f"{document.label} {word}"
+
+    def _find(self, kind: str, name: str, namespace: str | None) -> RawObject | None:
+        if not name:
+            return None
+        try:
+            return self.client.get(kind, name, namespace)
+        except Exception as e:
+            if getattr(e, "code", None) == 404:
+                return None
+            raise
+
+    def _ensure_namespace(self, namespace: str | None) -> None:
+        if namespace and self._find("Namespace", namespace, None) is None:
+            self.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+
+    def _set_status(self, obj: RawObject, status: RawObject) -> None:
+        meta = obj["metadata"]
+        try:
+            self.client.patch(
+                obj["kind"], meta["name"], meta.get("namespace"), {"status": status}, "merge", "status"
+            )
+        except Exception as e:
+            if getattr(e, "code", None) not in (404, 405):
+                raise
+
+    def delete(self, kind: str, name: str, namespace: str = "default") -> None:
+        """Delete an object; pods on nodes take their grace period, which passes with `advance`."""
+        self._do(lambda: self._delete(kind, name, namespace))
+
+    def _delete(self, kind: str, name: str, namespace: str) -> None:
+        try:
+            self.client.delete(kind, name, namespace if self.store.resource(kind).namespaced else None)
+        except Exception as e:
+            if not hasattr(e, "code"):
+                raise
+            raise LabError(str(getattr(e, "message", e))) from e
+        self.scheduler.pump()
+
+    def pods(self, namespace: str | None = None) -> list[RawObject]:
+        """All pods, as the API shows them."""
+        return self.client.list("Pod", namespace)[0]
+
+    def nodes(self) -> list[RawObject]:
+        """All nodes, as the API shows them."""
+        return self.client.list("Node")[0]
+
+    def events(self, pod: str | None = None) -> list[RawObject]:
+        """Events in order of time; of one pod (`name` or `namespace/name`) if given."""
+        found = (
+            self.client.list("events.events.k8s.io")[0]
+            if self._has_new_events()
+            else self.client.list("Event")[0]
+        )
+        if pod is not None:
+            namespace, _, name = pod.rpartition("/")
+            found = [e for e in found if _regards(e, namespace or "default", name)]
+        return sorted(found, key=lambda e: (e.get("eventTime") or "", e["metadata"]["name"]))
+
+    def _has_new_events(self) -> bool:
+        try:
+            self.store.resource("events.events.k8s.io")
+        except Exception:
+            return False
+        return True
+
+    # --- the scheduler --------------------------------------------------------------------------------------
+
+    def schedule_one(self) -> Trace | None:
+        """One attempt for the pod at the head of the queue; its trace, or None when nobody waits."""
+        found: Trace | None = self._do(self.scheduler.schedule_one)
+        return found
+
+    step = schedule_one
+
+    def run(self, limit: int = 100_000) -> list[Trace]:
+        """Attempts until the active queue is empty; their traces."""
+        return list(self._do(lambda: self._run(limit)))
+
+    def _run(self, limit: int) -> list[Trace]:
+        found: list[Trace] = []
+        while len(found) < limit and (trace := self.scheduler.schedule_one()) is not None:
+            found.append(trace)
+        return found
+
+    def advance(self, duration: str | float) -> list[Trace]:
+        """Let time pass: back-off ends, permits time out, grace periods run off; pods that become ready are tried."""
+        seconds = parse_duration(duration)
+        return list(self._do(lambda: self._advance(seconds)))
+
+    def _advance(self, seconds: float) -> list[Trace]:
+        target = self.clock.now() + seconds
+        found: list[Trace] = []
+        self.scheduler.pump()
+        while (due := self.clock.next_timer()) is not None and due <= target:
+            self.clock.advance_to(due)
+            found += self._run(100_000)
+        self.clock.advance_to(target)
+        found += self._run(100_000)
+        return found
+
+    @property
+    def now(self) -> float:
+        """Virtual seconds since the lab began."""
+        return self.clock.now() - self.clock.start
+
+    @property
+    def queue(self) -> QueueView:
+        """The queue as it stands."""
+        return self.scheduler.view()
+
+    @property
+    def traces(self) -> list[Trace]:
+        """The last attempts, oldest first."""
+        return list(self.scheduler.traces)
+
+    def trace(self, pod: str) -> Trace:
+        """The last attempt of a pod (`name` or `namespace/name`). LabError when there was none."""
+        key = pod if "/" in pod else f"default/{pod}"
+        for found in reversed(self.scheduler.traces):
+            if found.pod == key:
+                return found
+        raise LabError(f"pod {key} has not been tried yet", hint="lab.schedule_one() tries the next pod")
+
+    def explain(self, pod: str) -> str:
+        """What the last attempt decided and why, in words."""
+        found = self.trace(pod)
+        return f"{found.verdict()}\n{found.why()}"
+
+    # --- what if, and back ------------------------------------------------------------------------------------
+
+    def what_if(
+        self, *, config: Any = None, plugins: Iterable[Any] = (), disable: Iterable[str] = ()
+    ) -> WhatIf:
+        """The waiting pods decided twice from the same state: as things are, and with the change.
+
+        `config` replaces the configuration, `plugins` are added (or replace those of the same name), `disable`
+        takes score plugins out. Nothing in the lab changes.
+        """
+        from labkit.what_if import compare
+
+        return compare(self, config=config, plugins=list(plugins), disable=list(disable))
+
+    @property
+    def history(self) -> int:
+        """How many steps `rewind` can take back."""
+        return len(self._log)
+
+    def rewind(self, steps: int = 1) -> None:
+        """Take back the last calls: the lab begins anew and repeats all others. LabError when there are too few."""
+        if not 0 < steps <= len(self._log):
+            raise LabError(f"cannot take back {steps} steps: {len(self._log)} were made")
+        kept = self._log[: len(self._log) - steps]
+        self._log = []
+        self._setup()
+        for action in kept:
+            self._do(action)
+
+    # --- outward ----------------------------------------------------------------------------------------------
+
+    def serve(self, **options: Any) -> Any:
+        """Put this cluster behind the Kubernetes API on a local port; see `labkit.cluster.apiserver.serve`."""
+        from labkit.cluster.apiserver import serve
+
+        return serve(self.store, **options)
+
+    def extender(self, *plugins: Any, **options: Any) -> Any:
+        """Serve plugins as a scheduler extender on a local port; see `labkit.extender.server.ExtenderServer`."""
+        from labkit.extender.server import ExtenderServer
+        from labkit.extender.service import ExtenderService
+
+        return ExtenderServer(ExtenderService(plugins, client=self.client), **options)
+
+    def __repr__(self) -> str:
+        pods = self.pods()
+        placed = sum(bool(_node_of(p)) for p in pods)
+        waiting = len(pods) - placed
+        nodes = len(self.nodes())
+        return t(
+            f"<Lab: {nodes} nodes, {placed} pods placed, {waiting} waiting, t + {self.now:g} s>",
+            f"<Lab：{nodes} 个节点，{placed} 个 Pod 已放置，{waiting} 个等待，t + {self.now:g} 秒>",
+        )
+
+
+class PluginSwitches:
+    """`lab.plugins`: what runs, and changing it while it runs. `profile` None means all profiles."""
+
+    def __init__(self, lab: Lab) -> None:
+        self._lab = lab
+
+    def _frameworks(self, profile: str | None) -> list[Any]:
+        found = self._lab.scheduler.frameworks
+        if profile is None:
+            return list(found.values())
+        if profile not in found:
+            raise LabError(f"there is no profile {profile!r}", hint="profiles: " + ", ".join(found))
+        return [found[profile]]
+
+    def replace(self, plugin: Any, *, weight: int | None = None, profile: str | None = None) -> None:
+        """Run `plugin` (object or class without arguments) from now on, in the place of its namesake."""
+        made = plugin() if isinstance(plugin, type) else plugin
+        self._change(lambda: [f.replace(made, weight=weight) for f in self._frameworks(profile)])
+
+    enable = replace
+
+    def disable(self, name: str, *points: str, profile: str | None = None) -> None:
+        """Take a plugin out, everywhere or at the extension points given (`score`, `filter`, ...)."""
+        self._change(lambda: [f.remove(name, points or None) for f in self._frameworks(profile)])
+
+    def set_weight(self, name: str, weight: int, *, profile: str | None = None) -> None:
+        """Change the weight of a score plugin. LabError when it does not run."""
+
+        def change() -> None:
+            for framework in self._frameworks(profile):
+                try:
+                    framework.set_weight(name, weight)
+                except KeyError as e:
+                    known = ", ".join(framework.weights())
+                    raise LabError(str(e.args[0]), hint=f"score plugins: {known}") from None
+
+        self._change(change)
+
+    def _change(self, change: Callable[[], Any]) -> None:
+        def action() -> None:
+            change()
+            self._lab.scheduler.plugins_changed()
+
+        self._lab._do(action)
+
+    def names(self, point: str, *, profile: str | None = None) -> list[str]:
+        """Plugins of an extension point, in call order."""
+        return [plugin_name(p) for f in self._frameworks(profile)[:1] for p in f.plugins(point)]
+
+    def weights(self, *, profile: str | None = None) -> dict[str, int]:
+        """Score plugin -> weight."""
+        found: dict[str, int] = self._frameworks(profile)[0].weights()
+        return found
+
+    def __repr__(self) -> str:
+        return f"<plugins: {', '.join(f'{n} ×{w}' for n, w in self.weights().items())}>"
+
+
+def _node_of(pod: RawObject) -> str:
+    spec = pod.get("spec")
+    return str(spec.get("nodeName") or "") if isinstance(spec, dict) else ""
+
+
+def _regards(event: RawObject, namespace: str, name: str) -> bool:
+    subject = event.get("regarding") or event.get("involvedObject") or {}
+    return (subject.get("namespace"), subject.get("name")) == (namespace, name)
