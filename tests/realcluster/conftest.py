@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from .binaries import HOW_TO_GET_THEM, Binaries, find_binaries
 from .harness import RealControlPlane, RealScheduler
+
+if TYPE_CHECKING:
+    from labkit.cluster.apiserver.server import ServerHandle
 
 
 @pytest.fixture(scope="session")
@@ -57,3 +60,15 @@ def start_real_scheduler(
     yield start
     for scheduler in running:
         scheduler.stop()
+
+
+@pytest.fixture
+def labkit_api_server(tmp_path: Path) -> Iterator[ServerHandle]:
+    """labkit's API server with an empty cluster, no controllers and no kubelet, as the real one here has none."""
+    from labkit.cluster.apiserver import serve
+    from labkit.cluster.store import Store
+
+    store = Store()
+    with serve(store, directory=tmp_path / "labkit-apiserver") as handle:
+        yield handle
+    store.close()
