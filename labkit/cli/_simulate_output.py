@@ -79,15 +79,21 @@ def as_table(manifests: Manifests, outcome: Outcome) -> str:
 def _summary(manifests: Manifests, outcome: Outcome) -> str:
     nodes, placed, pending = len(manifests.nodes), len(manifests.placed), len(outcome.pods)
     scheduled = sum(p.result == "scheduled" for p in outcome.pods)
-    if not pending:
-        return t(
-            f"{nodes} nodes, {placed} pods on them, no pending pods: nothing to schedule.",
-            f"{nodes} 个节点，其上有 {placed} 个 Pod；没有待调度的 Pod。",
-        )
-    return t(
-        f"{nodes} nodes, {placed} pods on them; {scheduled} of {pending} pending pods find a node.",
-        f"{nodes} 个节点，其上有 {placed} 个 Pod；{pending} 个待调度的 Pod 中有 {scheduled} 个找到节点。",
+    there = t(
+        f"{_count(nodes, 'node')}, {_count(placed, 'pod')} on them",
+        f"{nodes} 个节点，其上有 {placed} 个 Pod",
     )
+    if not pending:
+        return there + t("; no pending pods: nothing to schedule.", "；没有待调度的 Pod。")
+    finds = "finds" if scheduled == 1 else "find"
+    return there + t(
+        f"; {scheduled} of {_count(pending, 'pending pod')} {finds} a node.",
+        f"；{pending} 个待调度的 Pod 中有 {scheduled} 个找到节点。",
+    )
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 def _words(result: str) -> str:

@@ -14,19 +14,38 @@ from msgspec.structs import replace
 from labkit.errors import InputError
 from labkit.i18n import t
 from labkit.objects.cluster import PriorityClass
-from labkit.objects.meta import LabelSelector, LabelSelectorRequirement
+from labkit.objects.meta import KubeObject, LabelSelector, LabelSelectorRequirement
 from labkit.objects.pod import Container, Pod, PodAffinity, PodAffinityTerm, ResourceRequirements
+from labkit.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 
 #: Priority classes that every cluster has.
 SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+#: Kinds that live in a namespace, as far as the scheduler reads them (pods apart).
+NAMESPACED = frozenset(
+    [
+        "PersistentVolumeClaim",
+        "PodDisruptionBudget",
+        "Service",
+        "ReplicationController",
+        "ReplicaSet",
+        "StatefulSet",
+        "PodGroup",
+        "CSIStorageCapacity",
+    ]
+)
 DEFAULT_SCHEDULER = "default-scheduler"
 
 
 class Admission:
-    """Completes pods; `classes` are the cluster's priority classes."""
+    """Completes objects; among `objects` are the cluster's priority and storage classes."""
 
-    def __init__(self, classes: Iterable[PriorityClass] = ()) -> None:
-        self._classes = {c.name: c for c in classes}
+    def __init__(self, objects: Iterable[KubeObject] = ()) -> None:
+        objects = list(objects)
+        self._classes = {c.name: c for c in objects if isinstance(c, PriorityClass)}
+        storage = [c for c in objects if isinstance(c, StorageClass) and _is_default(c)]
+        storage.sort(key=lambda c: c.name)
+        # The newest one wins, then the first by name.
+        self._storage = max(storage, key=lambda c: c.metadata.creation_timestamp).name if storage else None
         defaults = [c for c in self._classes.values() if c.global_default]
         self._default = min(defaults, key=lambda c: (c.value, c.name)) if defaults else None
         self._uids: set[str] = set()
@@ -61,6 +80,18 @@ class Admission:
             ),
         )
 
+    def complete(self, kind: str, obj: KubeObject) -> KubeObject:
+        """Any other object with the namespace it is created in, the default storage class of a new claim, and the phase
+        that a controller gives a new volume."""
+        if kind in NAMESPACED and not obj.namespace:
+            obj = replace(obj, metadata=replace(obj.metadata, namespace="default"))
+        if isinstance(obj, PersistentVolume) and not obj.status.phase:
+            phase = "Bound" if obj.spec.claim_ref is not None and obj.spec.claim_ref.uid else "Available"
+            obj = replace(obj, status=replace(obj.status, phase=phase))
+        if isinstance(obj, PersistentVolumeClaim) and not obj.uid and obj.spec.storage_class_name is None:
+            obj = replace(obj, spec=replace(obj.spec, storage_class_name=self._storage))
+        return obj
+
     def _priority(self, pod: Pod) -> tuple[int, str | None]:
         spec = pod.spec
         if spec.priority is not None:
@@ -83,6 +114,10 @@ class Admission:
         if found is None:
             return 0, spec.preemption_policy
         return found.value, spec.preemption_policy or found.preemption_policy
+
+
+def _is_default(storage_class: StorageClass) -> bool:
+    return storage_class.metadata.annotations.get("storageclass.kubernetes.io/is-default-class") == "true"
 
 
 def _container(container: Container, host_network: bool) -> Container:

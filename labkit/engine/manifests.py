@@ -11,10 +11,9 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from labkit.engine.admission import Admission
+from labkit.engine.admission import NAMESPACED, Admission
 from labkit.errors import InputError
 from labkit.i18n import t
-from labkit.objects.cluster import PriorityClass
 from labkit.objects.codec import KINDS, Document, drop_nulls, from_dict, load_documents
 from labkit.objects.meta import KubeObject
 from labkit.objects.node import Node
@@ -117,13 +116,18 @@ class _Reader:
 
     def read(self, sources: Iterable[tuple[str, str]]) -> Manifests:
         documents: list[Document] = []
+        files: dict[str | None, int] = {}
         for name, text in sources:
+            files.setdefault(name, len(files))
             documents += self._documents(name, text)
         objects: dict[tuple[str, str, str], tuple[Document, KubeObject]] = {}
         for document in documents:
             obj = self._object(document)
             if obj is not None:
-                key = (str(document.raw["kind"]), obj.namespace, obj.name)
+                kind = str(document.raw["kind"])
+                namespace = obj.namespace or ("default" if kind in NAMESPACED or kind == "Pod" else "")
+                # Generated names are new ones each time.
+                key = (kind, namespace, obj.name or f" {len(objects)}")
                 if key in objects:
                     self.found.notes.append(
                         t(
@@ -133,6 +137,7 @@ class _Reader:
                     )
                 objects[key] = (document, obj)
         self._sort_out(list(objects.values()))
+        self.found.problems.sort(key=lambda p: (files.get(p.file, 0), p.document or 0))
         return self.found
 
     # --- text -> documents --------------------------------------------------------------------------------
@@ -215,14 +220,15 @@ class _Reader:
 
     def _sort_out(self, objects: list[tuple[Document, KubeObject]]) -> None:
         found = self.found
-        admission = Admission(o for _, o in objects if isinstance(o, PriorityClass))
+        admission = Admission(o for _, o in objects)
         found.nodes = [o for _, o in objects if isinstance(o, Node)]
         names = {n.name for n in found.nodes}
         for document, obj in objects:
             if isinstance(obj, Node):
                 continue
             if not isinstance(obj, Pod):
-                found.objects.append((str(document.raw["kind"]), obj))
+                kind = str(document.raw["kind"])
+                found.objects.append((kind, admission.complete(kind, obj)))
                 continue
             if obj.status.phase in _ENDED:
                 continue
