@@ -383,13 +383,14 @@ class Store:
         *,
         annotations: dict[str, str] | None = None,
         labels: dict[str, str] | None = None,
+        topology: bool = True,
         options: WriteOptions = DEFAULT_OPTIONS,
     ) -> None:
         """Assign a pod to a node (spec 20 §8.4). ApiError 404, or 409 when it is bound, gated, or being deleted."""
         from labkit.cluster import store_pods
 
         with self.lock:
-            store_pods.bind(self, namespace, name, uid, node, annotations, labels, options)
+            store_pods.bind(self, namespace, name, uid, node, annotations, labels, options, topology=topology)
 
     def evict(
         self,

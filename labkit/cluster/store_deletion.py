@@ -175,16 +175,13 @@ def delete_collection(
     propagation: str | None,
     options: WriteOptions,
 ) -> list[Json]:
-    """Delete each of the objects; returns their states. What has gone meanwhile is passed over."""
+    """Delete each of the objects; returns them as they were. What has gone meanwhile is passed over."""
     found = []
     for obj in objects:
         meta = obj["metadata"]
         try:
-            found.append(
-                delete(
-                    store, resource, meta["name"], meta.get("namespace"), grace, None, propagation, options
-                )
-            )
+            delete(store, resource, meta["name"], meta.get("namespace"), grace, None, propagation, options)
+            found.append(obj)
         except ApiError as e:
             if e.code != 404:
                 raise

@@ -185,12 +185,13 @@ def unauthorized() -> ApiError:
     return ApiError(401, "Unauthorized", "Unauthorized")
 
 
-def invalid(resource: Named, name: str, problems: Sequence[Cause], kind: str | None = None) -> ApiError:
+def invalid(resource: Named, name: str, problems: Sequence[Cause]) -> ApiError:
     """422 of validation; one problem is told plainly, several in brackets."""
     told = [f"{p.field}: {p.message}" if p.field else p.message for p in problems]
-    text = told[0] if len(told) == 1 else f"[{', '.join(dict.fromkeys(told))}]"
+    different = list(dict.fromkeys(told))
+    text = different[0] if len(different) == 1 else f"[{', '.join(different)}]"
     causes = [p.to_dict() for p in problems]
-    message = f'{kind or resource.kind_name} "{name}" is invalid: {text}'
+    message = f'{resource.kind_name} "{name}" is invalid: {text}'
     return ApiError(422, "Invalid", message, _details(resource, name, resource.kind, causes=causes))
 
 

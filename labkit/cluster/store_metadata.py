@@ -125,18 +125,13 @@ def check_finalizers(resource: ResourceType, old: dict[str, Any], new: dict[str,
     added = [f for f in new["metadata"].get("finalizers") or () if f not in before]
     if added:
         listed = ", ".join(f'"{f}"' for f in sorted(added))
-        raise invalid(
-            resource,
-            new["metadata"]["name"],
-            [
-                Cause(
-                    "FieldValueForbidden",
-                    "Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers "
-                    f"[]string{{{listed}}}",
-                    "metadata.finalizers",
-                )
-            ],
+        message = (
+            "Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers "
+            f"[]string{{{listed}}}"
         )
+        # The real server finds it twice, and says so in the causes.
+        problem = Cause("FieldValueForbidden", message, "metadata.finalizers")
+        raise invalid(resource, new["metadata"]["name"], [problem, problem])
 
 
 def changed(old: dict[str, Any], new: dict[str, Any]) -> bool:

@@ -36,8 +36,10 @@ def bind(
     annotations: dict[str, str] | None,
     labels: dict[str, str] | None,
     options: WriteOptions,
+    *,
+    topology: bool = True,
 ) -> None:
-    """Assign a pod to a node, which need not exist."""
+    """Assign a pod to a node, which need not exist; with `topology` it gets the node's zone and region."""
     old = store.peek(POD, name, namespace)
     if old is None:
         raise not_found(POD, name)
@@ -57,9 +59,9 @@ def bind(
     new_meta = dict(meta)
     if annotations:
         new_meta["annotations"] = {**(meta.get("annotations") or {}), **annotations}
-    topology = _topology_of(store, node) if store.admission else {}
-    if labels or topology:
-        new_meta["labels"] = {**(meta.get("labels") or {}), **(labels or {}), **topology}
+    places = _topology_of(store, node) if topology and store.admission else {}
+    if labels or places:
+        new_meta["labels"] = {**(meta.get("labels") or {}), **(labels or {}), **places}
     scheduled = {
         "type": "PodScheduled",
         "status": "True",

@@ -7,7 +7,7 @@ from typing import Any
 from labkit.cluster.store_errors import invalid
 from labkit.cluster.store_metadata import is_dns_label, is_dns_subdomain
 from labkit.cluster.store_problems import Problems
-from labkit.cluster.store_types import ResourceType
+from labkit.cluster.store_types import EVENT, ResourceType
 from labkit.cluster.store_validation_kinds import CREATE_CHECKS, UPDATE_CHECKS
 from labkit.objects.selectors import is_label_key, is_label_value
 
@@ -62,11 +62,10 @@ def validate_update(resource: ResourceType, old: Json, obj: Json, subresource: s
 
 def _raise(resource: ResourceType, obj: Json, problems: Problems) -> None:
     if problems:
-        kind = "Event" if resource.kind == "Event" else None
-        raise invalid(resource, obj["metadata"].get("name", ""), problems.found, kind)
+        raise invalid(resource, obj["metadata"].get("name", ""), problems.found)
 
 
-def check_new_style_event(resource: ResourceType, obj: Json) -> None:
+def check_new_style_event(obj: Json) -> None:
     """422 for an events.k8s.io event that lacks what that group asks for."""
     problems = Problems()
     if not obj.get("eventTime"):
@@ -88,7 +87,7 @@ def check_new_style_event(resource: ResourceType, obj: Json) -> None:
         if obj.get("type") not in ("Normal", "Warning"):
             problems.invalid("type", "", f"has invalid value: {obj.get('type') or ''}")
     if problems:
-        raise invalid(resource, obj["metadata"].get("name", ""), problems.found, "Event")
+        raise invalid(EVENT, obj["metadata"].get("name", ""), problems.found)
 
 
 def _metadata(resource: ResourceType, meta: Json, problems: Problems) -> None:

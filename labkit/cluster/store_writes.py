@@ -63,7 +63,7 @@ def create(store: Store, body: Any, resource: ResourceType | None, options: Writ
     obj = decode(resource, body, options)
     prepare_new(resource, obj, store.ids, store.now_text())
     if resource is not stored_type(resource):
-        store_validation.check_new_style_event(resource, obj)
+        store_validation.check_new_style_event(obj)
         obj = store_events.as_stored(resource, obj)
     kept = stored_type(resource)
     if store.admission:

@@ -132,6 +132,7 @@ def _bind(store: Store, target: Target, body: Json, name: str, request: Request)
         node,
         annotations=annotations,
         labels=labels,
+        topology=target.name is not None,
         options=request.write_options(),
     )
     return json_response(success(), 201)
