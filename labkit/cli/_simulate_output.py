@@ -119,6 +119,8 @@ def _short_why(p: PodOutcome) -> str:
         return t(f"by {p.preempted_by}", f"被 {p.preempted_by} 抢占")
     if p.trace is None:
         return t("the pod is being deleted", "该 Pod 正在被删除")
+    if p.trace.node is None and p.trace.message is not None:
+        return p.trace.message
     return (
         p.trace.why()
         if p.trace.skipped is None

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 
 from labkit.engine.feasible import AttemptError, Rotation, Search
 from labkit.engine.prioritize import pick, prioritize
+from labkit.engine.trace import Trace, timed
 from labkit.framework.cycle_state import CycleState
 from labkit.framework.results import FitError, PostFilterResult
 from labkit.framework.status import Code, Status
+from labkit.i18n import t
 from labkit.objects.pod import Pod
 
 if TYPE_CHECKING:
     from labkit.engine.framework import Framework
-    from labkit.engine.trace import Trace
 
 NO_NODES = "no nodes available to schedule pods"
 
@@ -83,9 +84,10 @@ def schedule_pod(
     if len(feasible) == 1:
         if trace is not None:
             trace.node, trace.best = feasible[0].name, [feasible[0].name]
-            trace.notes.append("Score skipped: one feasible node")
+            trace.notes.append(t("Score skipped: one feasible node", "跳过打分：只有一个可行节点"))
         return CycleResult(feasible[0].name, evaluated=evaluated, feasible=1)
-    ranked, problem = prioritize(framework, state, pod, feasible, settings.rng, trace)
+    with timed(trace, "Score"):
+        ranked, problem = prioritize(framework, state, pod, feasible, settings.rng, trace)
     if problem is not None:
         if trace is not None:
             trace.scores, trace.pre_score_codes = {}, {}
@@ -95,7 +97,6 @@ def schedule_pod(
         top = max(total for _, total, _ in ranked)
         trace.node = node
         trace.best = sorted(name for name, total, _ in ranked if total == top)
-        trace.seconds.setdefault("Score", 0.0)
     return CycleResult(node, evaluated=evaluated, feasible=len(feasible))
 
 
@@ -119,7 +120,8 @@ def _no_fit(
     nominated: str | None = ""
     result: PostFilterResult | None = None
     if run_post_filter and framework.has("post_filter"):
-        result, status = framework.run_post_filter(state, pod, search.diagnosis.node_to_status)
+        with timed(trace, "PostFilter"):
+            result, status = framework.run_post_filter(state, pod, search.diagnosis.node_to_status)
         search.diagnosis.post_filter_message = status.message
         nominated = result.nominated_node_name if result is not None and result.override else None
         if trace is not None:

@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from labkit.engine.trace import SUCCESS, Trace, timed
 from labkit.framework.cycle_state import CycleState
 from labkit.framework.node_info import NodeInfo
 from labkit.framework.results import Diagnosis, NodeToStatus
 from labkit.framework.status import Code, Status
+from labkit.i18n import t
 from labkit.objects.pod import Pod
 
 if TYPE_CHECKING:
     from labkit.engine.framework import Framework
-    from labkit.engine.trace import Trace
 
 _MIN_FEASIBLE = 100
 _MIN_PERCENTAGE = 5
@@ -61,7 +62,10 @@ class Search:
     def run(self) -> list[NodeInfo]:
         """Feasible nodes, in the order in which they were found. AttemptError when a plugin or extender fails."""
         nodes = self.framework.snapshot.nodes
-        allowed, status, restricting = self.framework.run_pre_filter(self.state, self.pod, nodes, self.trace)
+        with timed(self.trace, "PreFilter"):
+            allowed, status, restricting = self.framework.run_pre_filter(
+                self.state, self.pod, nodes, self.trace
+            )
         if self.trace is not None:
             self.trace.pre_filter_ran = True
             self.trace.allowed_nodes = None if allowed.node_names is None else sorted(allowed.node_names)
@@ -82,7 +86,8 @@ class Search:
             candidates = [n for n in nodes if n.name in allowed.node_names]
             text = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(restricting))}]"
             self.diagnosis.node_to_status.absent = Status.unresolvable(text)
-        feasible, error = self._pass_filters(candidates)
+        with timed(self.trace, "Filter"):
+            feasible, error = self._pass_filters(candidates)
         processed = len(feasible) + len(self.diagnosis.node_to_status)
         self.rotation.next_start = (self.rotation.next_start + processed) % len(nodes)
         if error is not None:
@@ -106,7 +111,10 @@ class Search:
             return []
         if kept and self.trace is not None:
             self.trace.notes.append(
-                f"only the nominated node {node.name} was considered: it passes all filters"
+                t(
+                    f"Only the nominated node {node.name} was considered: it passes all filters.",
+                    f"只考虑了提名节点 {node.name}：它通过了所有过滤。",
+                )
             )
             self._record_others(nodes, node, allowed)
         return kept
@@ -155,8 +163,6 @@ class Search:
 
     def _record(self, node: NodeInfo, status: Status | None) -> None:
         assert self.trace is not None
-        from labkit.engine.trace import SUCCESS
-
         self.trace.filter[node.name] = status or SUCCESS
         if self.trace.all_filters:
             each = self.framework.run_each_filter(self.state, self.pod, node)
@@ -187,7 +193,12 @@ class Search:
         except Exception as e:
             if extender.ignorable:
                 if self.trace is not None:
-                    self.trace.notes.append(f"extender {extender.name} skipped (ignorable): {e}")
+                    self.trace.notes.append(
+                        t(
+                            f"Extender {extender.name} was passed over (ignorable): {e}",
+                            f"跳过了 extender {extender.name}（ignorable）：{e}",
+                        )
+                    )
                 return feasible
             raise AttemptError(Status.as_error_of(e)) from e
         statuses = self.diagnosis.node_to_status

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from labkit.framework.cycle_state import CycleState
 from labkit.framework.node_info import NodeInfo
 from labkit.framework.status import Status
+from labkit.i18n import t
 from labkit.objects.pod import Pod
 
 if TYPE_CHECKING:
@@ -48,7 +49,12 @@ def prioritize(
             scores = extender.prioritize(pod, nodes)
         except Exception as e:
             if trace is not None:
-                trace.notes.append(f"extender {extender.name} gave no scores: {e}")
+                trace.notes.append(
+                    t(
+                        f"Extender {extender.name} gave no scores: {e}",
+                        f"extender {extender.name} 没有给出分数：{e}",
+                    )
+                )
             continue
         for host, score in scores:
             added[host] = added.get(host, 0) + score * extender.weight * EXTENDER_SCALE

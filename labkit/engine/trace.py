@@ -6,7 +6,9 @@ JSON form of the golden traces (`tests/golden/FORMAT.md`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +16,7 @@ from labkit.framework.results import PostFilterResult, PreFilterResult
 from labkit.framework.status import Code, Status
 
 SUCCESS = Status(Code.SUCCESS)
+_NOT_TIMED = nullcontext()
 
 
 @dataclass
@@ -59,7 +62,11 @@ class ExtenderCall:
 
 @dataclass
 class Trace:
-    """The record of one attempt for `pod` (`namespace/name`). Filled by the engine, read by everybody else."""
+    """The record of one attempt for `pod` (`namespace/name`). Filled by the engine, read by everybody else.
+
+    `seconds` is the real time spent at each point (`PreFilter`, `Filter`, `Score`, `PostFilter`), what the record
+    itself costs included; no view shows it, so that equal decisions look equal.
+    """
 
     pod: str
     profile: str = ""
@@ -87,6 +94,14 @@ class Trace:
     seconds: dict[str, float] = field(default_factory=dict)
     volumes: list[dict[str, str]] | None = None
     all_filters: bool = True
+
+    @contextmanager
+    def _timed(self, point: str) -> Iterator[None]:
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[point] = self.seconds.get(point, 0.0) + time.perf_counter() - start
 
     # --- what the engine reports --------------------------------------------------------------------------
 
@@ -263,6 +278,11 @@ class Trace:
         if result is not None and result.ties and status.is_success:
             found["ties"] = sorted(result.ties)
         return found
+
+
+def timed(trace: Trace | None, point: str) -> AbstractContextManager[None]:
+    """Adds the time inside the `with` block to `trace.seconds[point]`; without a trace it does nothing."""
+    return _NOT_TIMED if trace is None else trace._timed(point)
 
 
 def _code(status: Status) -> dict[str, Any]:

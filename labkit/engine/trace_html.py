@@ -2,27 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from html import escape
 from typing import TYPE_CHECKING
 
+from labkit.engine.trace_rows import (
+    ERROR,
+    FAIL,
+    LATER,
+    NONE,
+    PASS,
+    FilterTable,
+    NodeRow,
+    ScoreRow,
+    ScoreTable,
+    cut,
+    filter_table,
+    post_filter_lines,
+    pre_filter_lines,
+    score_table,
+)
 from labkit.engine.trace_text import verdict, why
 from labkit.i18n import get_language, t
 
 if TYPE_CHECKING:
     from labkit.engine.trace import Trace
-    from labkit.framework.status import Status
 
-_MANY = 40
 _CSS = (
     "<style>.lkt{font:14px/1.45 system-ui,'Noto Sans','Noto Sans CJK SC','PingFang SC','Microsoft YaHei',sans-serif;"
     "color:var(--jp-ui-font-color1,#1c2430);max-width:1100px}"
     ".lkt p{margin:0 0 8px}.lkt .v{font-size:17px;font-weight:650;margin:0 0 2px}"
-    ".lkt table{border-collapse:collapse;margin:0 0 10px;font-size:13px}"
-    ".lkt caption{text-align:left;font-size:12px;font-weight:650;padding-bottom:4px}"
-    ".lkt th,.lkt td{padding:5px 10px;border:0;border-bottom:1px solid var(--jp-border-color2,#d9dde3);text-align:left;"
-    "background:none;white-space:normal}.lkt tr{background:none!important}"
-    ".lkt .n{text-align:right;font-variant-numeric:tabular-nums}.lkt tr.w>*{font-weight:700}"
-    ".lkt pre{white-space:pre-wrap}</style>"
+    ".lkt .r{color:var(--jp-ui-font-color1,#1c2430);font-size:12px;margin:-4px 0 10px}"
+    ".lkt .b{max-height:420px;overflow-y:auto;margin:0 0 10px}"
+    ".lkt table{border-collapse:collapse;font-size:13px;margin:0 0 6px}"
+    ".lkt caption{text-align:left;font-size:12px;font-weight:650;padding-bottom:4px;color:inherit}"
+    ".lkt th,.lkt td{padding:5px 10px;border:0;border-bottom:1px solid var(--jp-border-color2,#d9dde3);"
+    "text-align:left;vertical-align:baseline;background:none;white-space:normal}"
+    ".lkt thead th{position:sticky;top:0;background:var(--jp-layout-color1,#fff);font-size:12px;"
+    "overflow-wrap:anywhere}"
+    ".lkt tr,.lkt tr:nth-child(even){background:none!important}"
+    ".lkt tbody th{font:13px ui-monospace,'DejaVu Sans Mono',monospace}"
+    ".lkt .c{text-align:center}.lkt .n{text-align:right;font-variant-numeric:tabular-nums}"
+    ".lkt .d{color:var(--jp-ui-font-color1,#1c2430)}"
+    ".lkt tr.w>*{font-weight:700;border-bottom-color:var(--jp-brand-color1,#0072b2)}"
+    ".lkt tr.w>th{box-shadow:inset 3px 0 var(--jp-brand-color1,#0072b2)}"
+    ".lkt pre{white-space:pre-wrap;font-size:12px}</style>"
 )
 
 
@@ -31,18 +55,14 @@ def render(trace: Trace) -> str:
     lang = "zh-CN" if get_language() == "zh" else "en"
     parts = [_CSS, f'<div class="lkt" lang="{lang}"><p class="v">{escape(verdict(trace))}</p>']
     reason = why(trace)
-    if reason:
+    if reason and trace.skipped is None:
         parts.append(f"<p>{escape(reason)}</p>")
+    parts += _paragraphs(pre_filter_lines(trace))
     if trace.filter:
-        parts.append(_table(t("Nodes", "节点"), trace))
+        parts.append(_filter(filter_table(trace)))
     if trace.scores:
-        parts.append(_scores(trace))
-    result = trace.post_filter_result
-    if trace.post_filter_status is not None:
-        parts.append(f"<p>PostFilter: {escape(trace.post_filter_status.code.label)}")
-        if result is not None and result.victims:
-            parts.append(t("; victims: ", "；被抢占的 Pod：") + escape(", ".join(result.victims)))
-        parts.append("</p>")
+        parts.append(_scores(score_table(trace)))
+    parts += _paragraphs(post_filter_lines(trace))
     if trace.error is not None and trace.error.traceback:
         parts.append(f"<pre>{escape(trace.error.traceback)}</pre>")
     if trace.notes:
@@ -51,47 +71,77 @@ def render(trace: Trace) -> str:
     return "".join(parts)
 
 
-def status_words(status: Status) -> str:
-    """`✓ pass`, `✕ NodeResourcesFit`, `! error`."""
-    if status.is_success:
-        return t("✓ pass", "✓ 通过")
-    glyph = "✕" if status.is_rejected else "!"
-    return f"{glyph} {status.plugin or status.code.label}"
+def _paragraphs(lines: Iterable[str]) -> list[str]:
+    joined = "<br>".join(escape(line.strip()) for line in lines)
+    return [f"<p>{joined}</p>"] if joined else []
 
 
-def _table(caption: str, trace: Trace) -> str:
-    names = sorted(trace.filter, key=lambda n: (not trace.filter[n].is_success, n))
-    rows = []
-    for name in names[:_MANY]:
-        status = trace.filter[name]
-        chosen = ' class="w"' if name == trace.node else ""
-        rows.append(
-            f'<tr{chosen}><th scope="row">{escape(name)}</th><td>{escape(status_words(status))}</td>'
-            f"<td>{escape(', '.join(status.reasons)) or '–'}</td></tr>"
-        )
-    more = ""
-    if len(names) > _MANY:
-        more = f"<p>{t(f'and {len(names) - _MANY} more nodes', f'另外 {len(names) - _MANY} 个节点')}</p>"
+def _table(caption: str, head: str, rows: list[str], columns: int) -> str:
+    top, left_out = cut(len(rows))
+    if left_out:
+        gap = t(f"… {left_out} more …", f"… 另外 {left_out} 个 …")
+        rows = [*rows[:top], f'<tr><td colspan="{columns}">{gap}</td></tr>', *rows[top + left_out :]]
     return (
-        f'<table><caption>{caption}</caption><thead><tr><th scope="col">{t("Node", "节点")}</th>'
-        f'<th scope="col">Filter</th><th scope="col">{t("Reason", "原因")}</th></tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table>{more}"
+        f'<div class="b"><table><caption>{caption}</caption><thead><tr>{head}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
     )
 
 
-def _scores(trace: Trace) -> str:
-    head = "".join(f'<th scope="col" class="n">{escape(p)} ×{w}</th>' for p, w in trace.weights.items())
-    rows = []
-    for name, total in trace.ranking()[:_MANY]:
-        scores = trace.scores[name].plugins
-        cells = "".join(
-            f'<td class="n">{scores[p].raw} → {scores[p].normalized} → {scores[p].weighted}</td>'
-            for p in trace.weights
-        )
-        chosen = ' class="w"' if name == trace.node else ""
-        rows.append(f'<tr{chosen}><th scope="row">{escape(name)}</th>{cells}<td class="n">{total}</td></tr>')
-    caption = t("Scores: raw → normalised → weighted", "分数：原始 → 归一化 → 加权")
+def _heads(names: Iterable[str], cls: str = "") -> str:
+    shown = f' class="{cls}"' if cls else ""
+    return "".join(f'<th scope="col"{shown}>{escape(n)}</th>' for n in names)
+
+
+def _filter(found: FilterTable) -> str:
+    head = (
+        _heads([t("Node", "节点"), t("Verdict", "结论")])
+        + _heads(found.plugins, "c")
+        + _heads([t("Reason", "原因")])
+    )
+    rows = [_node_row(row) for row in found.rows]
+    remarks = "".join(f'<p class="r">{escape(r)}</p>' for r in found.remarks)
+    caption = t("Filter: nodes and plugins", "Filter：节点与插件")
+    return _table(caption, head, rows, len(found.plugins) + 3) + remarks
+
+
+def _node_row(row: NodeRow) -> str:
+    chosen = ' class="w"' if row.chosen else ""
+    cells = "".join(f'<td class="c" aria-label="{_spoken(c)}">{c}</td>' for c in row.cells)
     return (
-        f'<table><caption>{caption}</caption><thead><tr><th scope="col">{t("Node", "节点")}</th>{head}'
-        f'<th scope="col" class="n">{t("Total", "总分")}</th></tr></thead><tbody>{"".join(rows)}</tbody></table>'
+        f'<tr{chosen}><th scope="row">{escape(row.node)}</th><td>{escape(row.verdict)}</td>{cells}'
+        f"<td>{escape(row.reasons) or NONE}</td></tr>"
+    )
+
+
+def _spoken(glyph: str) -> str:
+    return {
+        PASS: t("pass", "通过"),
+        FAIL: t("rejects", "拒绝"),
+        LATER: t("would reject, not asked", "也会拒绝，未被询问"),
+        ERROR: t("error", "错误"),
+        NONE: t("not run", "未运行"),
+    }[glyph]
+
+
+def _scores(found: ScoreTable) -> str:
+    names = [f"{p} ×{w}" for p, w in found.plugins] + (["Extender"] if found.has_extender else [])
+    head = _heads([t("Node", "节点")]) + _heads([*names, t("Total", "总分")], "n")
+    rows = [_score_row(row, found.has_extender) for row in found.rows]
+    caption = t("Scores: raw → normalised → weighted", "分数：原始 → 归一化 → 加权")
+    table = _table(caption, head, rows, len(names) + 2)
+    if found.skipped:
+        skipped = ", ".join(found.skipped)
+        text = t(f"– not scored (PreScore: Skip): {skipped}", f"– 未打分（PreScore: Skip）：{skipped}")
+        table += f'<p class="r">{escape(text)}</p>'
+    return table
+
+
+def _score_row(row: ScoreRow, extender: bool) -> str:
+    chosen = ' class="w"' if row.chosen else ""
+    mark = "▸ " if row.chosen else ""
+    cells = "".join(f'<td class="n">{raw} → {norm} → {weighted}</td>' for raw, norm, weighted in row.scores)
+    if extender:
+        cells += f'<td class="n">{row.extender}</td>'
+    return (
+        f'<tr{chosen}><th scope="row">{mark}{escape(row.node)}</th>{cells}<td class="n">{row.total}</td></tr>'
     )

@@ -6,12 +6,19 @@ import unicodedata
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from labkit.engine.trace_rows import (
+    FilterTable,
+    ScoreTable,
+    cut,
+    filter_table,
+    post_filter_lines,
+    pre_filter_lines,
+    score_table,
+)
 from labkit.i18n import t
 
 if TYPE_CHECKING:
     from labkit.engine.trace import Trace
-
-_MANY = 40
 
 
 def width(text: str) -> int:
@@ -106,27 +113,18 @@ def render(trace: Trace) -> str:
     """Verdict, reason, the table of nodes, the scores, PostFilter, notes."""
     lines = [verdict(trace)]
     reason = why(trace)
-    if reason:
+    if reason and trace.skipped is None:
         lines.append(reason)
+    found = pre_filter_lines(trace)
+    if found:
+        lines += ["", *found]
     if trace.filter:
-        lines += ["", *table(_filter_rows(trace))]
+        lines += ["", *_filter_lines(filter_table(trace))]
     if trace.scores:
-        lines += ["", *_score_lines(trace)]
-    status = trace.post_filter_status
-    if status is not None:
-        lines += ["", f"PostFilter: {status.code.label}"]
-        result = trace.post_filter_result
-        if result is not None and result.nominated_node_name:
-            lines.append(
-                t(
-                    f"  nominated node: {result.nominated_node_name}",
-                    f"  提名节点：{result.nominated_node_name}",
-                )
-            )
-        if result is not None and result.victims:
-            lines.append(
-                t(f"  victims: {', '.join(result.victims)}", f"  被抢占的 Pod：{', '.join(result.victims)}")
-            )
+        lines += ["", *_score_lines(score_table(trace))]
+    found = post_filter_lines(trace)
+    if found:
+        lines += ["", *found]
     if trace.error is not None and trace.error.traceback:
         lines += ["", trace.error.traceback.rstrip()]
     for note in trace.notes:
@@ -134,47 +132,42 @@ def render(trace: Trace) -> str:
     return "\n".join(lines)
 
 
-def _filter_rows(trace: Trace) -> list[list[str]]:
-    rows = [[t("Node", "节点"), "Filter", t("Reason", "原因")]]
-    names = sorted(trace.filter, key=lambda n: (not trace.filter[n].is_success, n))
-    for name in names[:_MANY]:
-        status = trace.filter[name]
-        if status.is_success:
-            rows.append([name, t("✓ pass", "✓ 通过"), "–"])
-        else:
-            glyph = "✕" if status.is_rejected else "!"
-            rows.append([name, f"{glyph} {status.plugin or status.code.label}", ", ".join(status.reasons)])
-    if len(names) > _MANY:
-        rows.append(["…", "", t(f"and {len(names) - _MANY} more nodes", f"另外 {len(names) - _MANY} 个节点")])
-    return rows
+def _filter_lines(found: FilterTable) -> list[str]:
+    rows = [[t("Node", "节点"), t("Verdict", "结论"), *found.plugins, t("Reason", "原因")]]
+    top, left_out = cut(len(found.rows))
+    for i, row in enumerate(found.rows):
+        if top <= i < top + left_out:
+            if i == top:
+                rows.append(
+                    ["…", t(f"{left_out} more", f"另外 {left_out} 个"), *("" for _ in found.plugins), ""]
+                )
+            continue
+        rows.append([row.node, row.verdict, *row.cells, row.reasons or "–"])
+    return [*table(rows), *found.remarks]
 
 
-def _score_lines(trace: Trace) -> list[str]:
-    plugins = list(trace.weights)
-    header = [t("Node", "节点"), *(f"{p} ×{trace.weights[p]}" for p in plugins)]
-    extended = any(s.extender for s in trace.scores.values())
-    if extended:
+def _score_lines(found: ScoreTable) -> list[str]:
+    header = ["  " + t("Node", "节点"), *(f"{p} ×{w}" for p, w in found.plugins)]
+    if found.has_extender:
         header.append("Extender")
     header.append(t("Total", "总分"))
     rows = [header]
-    ranking = trace.ranking()
-    for name, total in ranking[:_MANY]:
-        scores = trace.scores[name].plugins
+    top, left_out = cut(len(found.rows))
+    for i, row in enumerate(found.rows):
+        if top <= i < top + left_out:
+            if i == top:
+                rows.append(["  …", *("" for _ in header[2:]), t(f"{left_out} more", f"另外 {left_out} 个")])
+            continue
         cells = [
-            f"{scores[p].raw}→{scores[p].normalized}→{scores[p].weighted}"
-            if scores[p].raw != scores[p].normalized
-            else f"{scores[p].normalized}→{scores[p].weighted}"
-            for p in plugins
+            f"{raw} → {normalized} → {weighted}" if raw != normalized else f"{normalized} → {weighted}"
+            for raw, normalized, weighted in row.scores
         ]
-        if extended:
-            cells.append(str(trace.scores[name].extender))
-        mark = "▸ " if name == trace.node else "  "
-        rows.append([mark + name, *cells, str(total)])
-    rows[0][0] = "  " + rows[0][0]
+        if found.has_extender:
+            cells.append(str(row.extender))
+        rows.append([("▸ " if row.chosen else "  ") + row.node, *cells, str(row.total)])
     lines = [t("Scores: raw → normalised → weighted", "分数：原始 → 归一化 → 加权")]
     lines += table(rows, numeric=range(1, len(header)))
-    if len(ranking) > _MANY:
-        lines.append(
-            t(f"  … and {len(ranking) - _MANY} more nodes", f"  … 另外 {len(ranking) - _MANY} 个节点")
-        )
+    if found.skipped:
+        names = ", ".join(found.skipped)
+        lines.append(t(f"– not scored (PreScore: Skip): {names}", f"– 未打分（PreScore: Skip）：{names}"))
     return lines
