@@ -72,10 +72,9 @@ def parse_labels(text: str) -> _LabelTest | None:
     tests: list[_LabelTest] = []
     while tokens:
         tests.append(_requirement(tokens))
-        if tokens and tokens.pop(0) != ",":
-            raise bad_request(
-                "unable to parse requirement: found unexpected text, expected: ',' or 'end of string'"
-            )
+        found = tokens.pop(0) if tokens else ","
+        if found != ",":
+            raise bad_request(f"found '{found}', expected: ',' or 'end of string'")
         if not tokens and text.rstrip().endswith(","):
             raise bad_request("unable to parse requirement: found '', expected: identifier after ','")
     if not tests:
@@ -115,9 +114,7 @@ def _requirement(tokens: list[str]) -> _LabelTest:
         value = tokens.pop(0) if tokens and tokens[0] != "," else ""
         _check_value(key, value)
         if tokens and tokens[0] != ",":
-            raise bad_request(
-                f"unable to parse requirement: found '{tokens[0]}', expected: ',' or 'end of string'"
-            )
+            raise bad_request(f"found '{tokens[0]}', expected: ',' or 'end of string'")
         if operator == "!=":
             return lambda labels: labels.get(key) != value
         return lambda labels: labels.get(key) == value

@@ -187,7 +187,7 @@ def _toleration(toleration: Json, path: str, problems: Problems) -> None:
     elif operator == "Exists":
         if value:
             problems.invalid(
-                f"{path}.operator", toleration, "value must be empty when `operator` is 'Exists'"
+                f"{path}.operator", value, "value must be empty when `operator` is 'Exists'"
             )
     elif operator in ("Lt", "Gt"):
         problems.unsupported(f"{path}.operator", operator, ("Equal", "Exists", "Lt", "Gt"))

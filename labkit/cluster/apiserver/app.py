@@ -222,12 +222,10 @@ def _health(name: str, request: Request) -> Response:
 
 def _openapi(parts: list[str], request: Request) -> Response:
     if parts[1:] == ["v2"]:
-        if "json" not in request.headers.get(
-            "accept", "application/json"
-        ) and "*/*" not in request.headers.get("accept", ""):
-            raise ApiError(
-                406, "NotAcceptable", "only the following media types are accepted: application/json", {}
-            )
+        if openapi.PROTOBUF_V2 in request.headers.get("accept", ""):
+            # "@" is no legal character of a media type: clients ask with it, and want the answer without.
+            content_type = openapi.PROTOBUF_V2.replace("@", ".")
+            return Response(200, openapi.swagger_protobuf(), content_type)
         return Response(200, openapi.swagger())
     if parts[1:] == ["v3"]:
         return json_response(openapi.index())

@@ -80,6 +80,22 @@ def swagger() -> bytes:
     )
 
 
+PROTOBUF_V2 = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+
+
+def swagger_protobuf() -> bytes:
+    """`/openapi/v2` as kubectl asks for it: a Document without definitions.
+
+    kubectl reads it only for kinds that v3 does not have, that is for those that this API does not know.
+    """
+
+    def field(number: int, content: bytes) -> bytes:
+        return bytes((number << 3 | 2, len(content))) + content
+
+    info = field(1, _INFO["title"].encode()) + field(2, _INFO["version"].encode())
+    return field(1, b"2.0") + field(2, info) + field(8, b"")
+
+
 def _name_kind(schemas: Json, resource: ResourceType) -> None:
     schemas[_schema_name(resource.schema.name)]["x-kubernetes-group-version-kind"] = [
         {"group": resource.group, "kind": resource.kind, "version": resource.version}
