@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from html import escape
 from typing import TYPE_CHECKING
@@ -28,18 +29,19 @@ from labkit.i18n import get_language, t
 if TYPE_CHECKING:
     from labkit.engine.trace import Trace
 
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _CSS = (
     "<style>.lkt{font:14px/1.45 system-ui,'Noto Sans','Noto Sans CJK SC','PingFang SC','Microsoft YaHei',sans-serif;"
     "color:var(--jp-ui-font-color1,#1c2430);max-width:1100px}"
     ".lkt p{margin:0 0 8px}.lkt .v{font-size:17px;font-weight:650;margin:0 0 2px}"
     ".lkt .r{color:var(--jp-ui-font-color1,#1c2430);font-size:12px;margin:-4px 0 10px}"
     ".lkt .b{max-height:420px;overflow-y:auto;margin:0 0 10px}"
-    ".lkt table{border-collapse:collapse;font-size:13px;margin:0 0 6px}"
+    ".lkt table{border-collapse:collapse;color:inherit;font-size:13px;margin:0 0 6px}"
     ".lkt caption{text-align:left;font-size:12px;font-weight:650;padding-bottom:4px;color:inherit}"
     ".lkt th,.lkt td{padding:5px 10px;border:0;border-bottom:1px solid var(--jp-border-color2,#d9dde3);"
     "text-align:left;vertical-align:baseline;background:none;white-space:normal}"
     ".lkt thead th{position:sticky;top:0;background:var(--jp-layout-color1,#fff);font-size:12px;"
-    "overflow-wrap:anywhere}"
+    "line-height:1.25;vertical-align:bottom}"
     ".lkt tr,.lkt tr:nth-child(even){background:none!important}"
     ".lkt tbody th{font:13px ui-monospace,'DejaVu Sans Mono',monospace}"
     ".lkt .c{text-align:center}.lkt .n{text-align:right;font-variant-numeric:tabular-nums}"
@@ -89,7 +91,8 @@ def _table(caption: str, head: str, rows: list[str], columns: int) -> str:
 
 def _heads(names: Iterable[str], cls: str = "") -> str:
     shown = f' class="{cls}"' if cls else ""
-    return "".join(f'<th scope="col"{shown}>{escape(n)}</th>' for n in names)
+    # Long plugin names may break between their words only.
+    return "".join(f'<th scope="col"{shown}>{_HUMP.sub("<wbr>", escape(n))}</th>' for n in names)
 
 
 def _filter(found: FilterTable) -> str:
