@@ -58,7 +58,8 @@ _CLEARED = (
         "PodDisruptionBudget",
         "PersistentVolumeClaim",
     ),
-    *("Node", "PersistentVolume", "StorageClass", "CSINode"),
+    *("DaemonSet", "Job", "ResourceQuota", "LimitRange", "ServiceAccount"),
+    *("Node", "PersistentVolume", "StorageClass", "CSINode", "Lease"),
 )
 _AT_ONCE = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0}
 
@@ -316,6 +317,12 @@ class RealControlPlane:
         for kind in _CLEARED:
             for namespace in {item["metadata"].get("namespace") for item in self.api.list(kind)}:
                 self.api.call("DELETE", self.api.path(kind, namespace=namespace), _AT_ONCE)
+        # What the controllers that do not run here would let go of.
+        for kind in ("PersistentVolume", "PersistentVolumeClaim", "Job"):
+            for item in self.api.list(kind):
+                meta = item["metadata"]
+                nothing = {"metadata": {"finalizers": None}}
+                self.api.patch(kind, meta["name"], nothing, meta.get("namespace", ""))
         for kind, kept in (("Service", "kubernetes"), ("PriorityClass", "system-"), ("ConfigMap", "kube-")):
             for item in self.api.list(kind):
                 meta = item["metadata"]

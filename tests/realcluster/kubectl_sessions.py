@@ -45,6 +45,66 @@ _DEPLOYMENT: dict[str, Any] = {
         },
     },
 }
+_POD_TEMPLATE: dict[str, Any] = {
+    "metadata": {"labels": {"app": "x"}},
+    "spec": {"containers": [{"name": "main", "image": "busybox"}]},
+}
+_ONE_TIME_TEMPLATE = {"spec": {**_POD_TEMPLATE["spec"], "restartPolicy": "Never"}}
+_SELECTOR = {"matchLabels": {"app": "x"}}
+
+
+def _of(api_version: str, kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, "spec": spec}
+
+
+_WORKLOADS = [
+    _of("apps/v1", "ReplicaSet", "rs", {"selector": _SELECTOR, "template": _POD_TEMPLATE}),
+    _of("apps/v1", "DaemonSet", "ds", {"selector": _SELECTOR, "template": _POD_TEMPLATE}),
+    _of(
+        "apps/v1",
+        "StatefulSet",
+        "ss",
+        {"serviceName": "headless", "replicas": 2, "selector": _SELECTOR, "template": _POD_TEMPLATE},
+    ),
+    _of("batch/v1", "Job", "job", {"completions": 3, "parallelism": 2, "template": _ONE_TIME_TEMPLATE}),
+    _of(
+        "v1", "Service", "headless", {"clusterIP": "None", "selector": {"app": "x"}, "ports": [{"port": 80}]}
+    ),
+]
+_STORAGE = {"resources": {"requests": {"storage": "1Gi"}}}
+_VOLUMES = [
+    {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": "slow"},
+        "provisioner": "example.com/slow",
+        "volumeBindingMode": "WaitForFirstConsumer",
+    },
+    _of(
+        "v1",
+        "PersistentVolume",
+        "disk",
+        {
+            "capacity": {"storage": "2Gi"},
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": "slow",
+            "hostPath": {"path": "/mnt"},
+        },
+    ),
+    _of(
+        "v1",
+        "PersistentVolumeClaim",
+        "data",
+        {"accessModes": ["ReadWriteOnce"], "storageClassName": "slow", **_STORAGE},
+    ),
+]
+_LEASE = _of("coordination.k8s.io/v1", "Lease", "mine", {"holderIdentity": "me", "leaseDurationSeconds": 15})
+_LIMITS = _of(
+    "v1",
+    "LimitRange",
+    "limits",
+    {"limits": [{"type": "Container", "default": {"cpu": "2"}, "defaultRequest": {"cpu": "500m"}}]},
+)
 _EVENT = {
     "apiVersion": "events.k8s.io/v1",
     "kind": "Event",
@@ -234,6 +294,33 @@ SESSIONS: dict[str, list[Step]] = {
         Step("delete pdb web"),
         Step("delete configmap settings"),
     ],
+    "workloads and volumes": [
+        Step("create -f -", _text(*_WORKLOADS)),
+        Step("get replicasets,statefulsets,daemonsets,jobs,cronjobs"),
+        Step("get replicasets,statefulsets -o wide"),
+        Step("get services headless -o yaml"),
+        Step("get replicaset rs -o yaml"),
+        Step("get statefulset ss -o yaml"),
+        Step("get job job -o yaml"),
+        Step("get daemonset ds -o yaml"),
+        Step("scale statefulset ss --replicas=0"),
+        Step("rollout status deployment nosuch --watch=false"),
+        Step("create -f -", _text(*_VOLUMES)),
+        Step("get storageclasses,persistentvolumes,persistentvolumeclaims"),
+        Step("get pv disk -o yaml"),
+        Step("get pvc data -o yaml"),
+        Step("get sc slow -o yaml"),
+        Step("describe pvc data"),
+        Step("create quota small --hard=pods=1"),
+        Step("get quota small -o jsonpath='{.spec}'"),
+        Step("create serviceaccount robot"),
+        Step("create -f -", _text(_LEASE)),
+        Step("get leases"),
+        Step("create -f -", _text(_LIMITS)),
+        Step("run limited --image=i"),
+        Step("get pod limited -o jsonpath='{.spec.containers[0].resources}'"),
+        Step("delete rs rs"),
+    ],
     "apply and replace": [
         Step("apply -f - --dry-run=server", _text(make_pod("web", labels={"a": "1"}))),
         Step("get pods"),
@@ -323,5 +410,6 @@ SESSIONS: dict[str, list[Step]] = {
         Step("auth whoami -o name"),
         Step("version"),
         Step("top nodes"),
+        Step("cluster-info"),
     ],
 }

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from labkit.cluster.apiserver.server import ServerHandle
 
 from .harness import RealControlPlane
 from .kubectl_sessions import SESSIONS
-from .transcripts import run
+from .transcripts import Step, run
 
 pytestmark = pytest.mark.realcluster
 
@@ -22,8 +24,39 @@ def test_session_reads_the_same(
     with ThreadPoolExecutor(2) as pool:
         ours = pool.submit(run, SESSIONS[session], labkit_api_server.kubeconfig)
         real = pool.submit(run, SESSIONS[session], real_control_plane.kubeconfig)
-    # One text, so that pytest's difference shows each deviating line under its command.
-    assert "\n\n".join(ours.result()) == "\n\n".join(real.result())
+    deviations = [pair for pair in zip(ours.result(), real.result(), strict=True) if pair[0] != pair[1]]
+    assert "\n\n".join(pair[0] for pair in deviations) == "\n\n".join(pair[1] for pair in deviations)
+
+
+def test_resources_are_described_as_the_real_ones(
+    real_control_plane: RealControlPlane, labkit_api_server: ServerHandle
+) -> None:
+    """`api-resources -o wide` -> each of labkit's lines (names, group, verbs, categories) is one of the real server's."""
+    step = [Step("api-resources -o wide")]
+    ours, real = (
+        run(step, kubeconfig)[0].splitlines()
+        for kubeconfig in (labkit_api_server.kubeconfig, real_control_plane.kubeconfig)
+    )
+    assert len(ours) > 25
+    assert [line for line in ours if line not in real] == []
+
+
+@pytest.mark.parametrize(
+    "path", ["pods", "pod.spec.affinity.podAffinity", "deployment.spec.replicas", "pc.value"]
+)
+def test_explain_knows_the_same_fields(
+    path: str, real_control_plane: RealControlPlane, labkit_api_server: ServerHandle
+) -> None:
+    """`kubectl explain` -> the same headings, fields and types; the descriptions are each server's own."""
+
+    def headings(kubeconfig: Path) -> list[str]:
+        lines = run([Step(f"explain {path}")], kubeconfig)[0].splitlines()
+        kept = ("KIND", "VERSION", "GROUP", "FIELD")
+        return [line.strip() for line in lines if line.startswith(kept) or re.match(r"\s+\w+\s+<.+>", line)]
+
+    ours, real = headings(labkit_api_server.kubeconfig), headings(real_control_plane.kubeconfig)
+    assert ours == real
+    assert len(ours) >= 3
 
 
 def test_real_sessions_say_something(real_control_plane: RealControlPlane) -> None:

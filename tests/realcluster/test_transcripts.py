@@ -22,6 +22,7 @@ from .transcripts import wash
             '{"metadata":{"resourceVersion":"7","managedFields":[1]}}',
             '{\n    "metadata": {\n        "resourceVersion": <version>\n    }\n}',
         ),
+        ("Forbidden: no\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n@@ -9 +9 @@\n d\n\nnext\n", "Forbidden: no\nnext"),
         ("created 2026-01-01T00:00:00.123456Z by 5m", "created <time> by 5m"),
     ],
 )

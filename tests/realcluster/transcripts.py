@@ -21,6 +21,8 @@ _REPLACEMENTS = (
     (r"\b10\.\d+\.\d+\.\d+\b", "<ip>"),
     (r"^(Age:\s+).*$", r"\1<age>"),
 )
+# Behind "pod updates may not change fields other than ..." the real server dumps its Go structs as a diff.
+_STRUCT_DUMP = re.compile(r"(?m)^@@ -\d.* @@\n(?:[-+ ].*\n)*\n?")
 # Headings under which a table shows a duration.
 _AGE_COLUMNS = ("AGE", "LAST SEEN", "FIRST SEEN", "Age")
 
@@ -35,7 +37,7 @@ class Step:
 
 def wash(text: str) -> str:
     """Text without ages, times, uids, versions, addresses and the padding that depends on their length."""
-    text = _without_managed_fields(text)
+    text = _STRUCT_DUMP.sub("", _without_managed_fields(text))
     lines: list[str] = []
     spans: list[tuple[int, int | None]] = []
     for line in text.splitlines():
