@@ -223,7 +223,7 @@ def _meter(label: str, used: int, asked: int, total: int, words: Any, node: str,
     parts = [v.part(100 * used / scale, words(used))]
     if asked:
         parts.append(
-            v.part(100 * asked / scale, words(asked), "new" if fits and won else None if fits else "over")
+            v.part(100 * asked / scale, words(asked), "new" if fits and won else "maybe" if fits else "over")
         )
     parts = [p for p in parts if p["width"] > 0]
     figure = f"{words(used + asked)} / {words(total)}"

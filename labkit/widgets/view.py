@@ -114,7 +114,8 @@ def legend(items: Iterable[tuple[str, str]], *, label: str | None = None) -> Blo
 
 
 def part(width: float, text: str, kind: str | None = None) -> Block:
-    """A stretch of a meter, `width` in percent; kind "new" (this decision) or "over" (would not fit)."""
+    """A stretch of a meter, `width` in percent; kind "new" (this decision), "maybe" (would fit here
+    as well) or "over" (would not fit)."""
     return {"width": round(width, 2), "text": text, "kind": kind}
 
 
