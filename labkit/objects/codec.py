@@ -230,7 +230,8 @@ def _parsed(text: str, source: str) -> Iterator[Any]:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     number = 0
     try:
-        for number, raw in enumerate(yaml.load_all(text, Loader=_loader(loader)), start=1):
+        for raw in yaml.load_all(text, Loader=_loader(loader)):
+            number += 1
             yield raw
     except yaml.YAMLError as e:
         mark = getattr(e, "problem_mark", None)

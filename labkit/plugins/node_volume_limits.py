@@ -14,8 +14,8 @@ from labkit.objects.pod import Pod, Volume
 from labkit.objects.storage import CSINode, PersistentVolume, PersistentVolumeClaim
 from labkit.plugins._volumes import (
     MIGRATED,
-    class_of_claim,
     claim_volumes,
+    class_of_claim,
     is_migratable_inline,
     not_found,
     ownership_problem,

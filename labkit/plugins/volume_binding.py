@@ -19,7 +19,13 @@ from labkit.framework.status import Status
 from labkit.objects.pod import Pod
 from labkit.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from labkit.plugins._volume_binder import AssumeCache, BinderError, PodVolumes, check_node
-from labkit.plugins._volume_hints import capacity_rose, claim_of_pod, csi_node_changed, driver_changed, topologies_changed
+from labkit.plugins._volume_hints import (
+    capacity_rose,
+    claim_of_pod,
+    csi_node_changed,
+    driver_changed,
+    topologies_changed,
+)
 from labkit.plugins._volumes import (
     BOUND_BY_CONTROLLER,
     SELECTED_NODE,

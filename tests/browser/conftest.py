@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from labkit.course.jupyter import jupyter_command
 from labkit.course.workspace import build_workspace
 
