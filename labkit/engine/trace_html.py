@@ -43,7 +43,7 @@ _CSS = (
     ".lkt thead th{position:sticky;top:0;background:var(--jp-layout-color1,#fff);font-size:12px;"
     "line-height:1.25;vertical-align:bottom}"
     ".lkt tr,.lkt tr:nth-child(even){background:none!important}"
-    ".lkt tbody th{font:13px ui-monospace,'DejaVu Sans Mono',monospace}"
+    ".lkt tbody th{white-space:nowrap;font:13px ui-monospace,'DejaVu Sans Mono',monospace}"
     ".lkt .c{text-align:center}.lkt .n{text-align:right;font-variant-numeric:tabular-nums}"
     ".lkt .d{color:var(--jp-ui-font-color1,#1c2430)}"
     ".lkt tr.w>*{font-weight:700;border-bottom-color:var(--jp-brand-color1,#0072b2)}"
