@@ -56,3 +56,47 @@ def status_codes() -> list[str]:
     from labkit.framework.status import Code
 
     return [code.label for code in Code]
+
+
+@proof
+def extender_verbs() -> list[str]:
+    """What an extender can be configured to answer."""
+    from labkit.config import ExtenderConfig
+
+    return [name.removesuffix("_verb") for name in ExtenderConfig.__struct_fields__ if name.endswith("_verb")]
+
+
+@proof
+def lease(resource_name: str = "") -> str:
+    """The Lease that a scheduler with its own schedulerName competes for."""
+    from labkit.config import load_config
+    from labkit.quiz.scenario import API_VERSION
+
+    config: dict[str, Any] = {"apiVersion": API_VERSION, "kind": "KubeSchedulerConfiguration"}
+    config["profiles"] = [{"schedulerName": "my-scheduler"}]
+    if resource_name:
+        config["leaderElection"] = {"resourceName": resource_name}
+    election = load_config(config).leader_election
+    return f"{election.resource_namespace}/{election.resource_name}"
+
+
+def _world(name: str) -> None:
+    def run(**args: Any) -> Any:
+        from labkit.quiz import proof_world
+
+        return getattr(proof_world, name)(**args)
+
+    PROOFS[name] = run
+
+
+for _name in (
+    "two_schedulers_one_node",
+    "two_schedulers_one_pod",
+    "writes_per_pod",
+    "permit",
+    "gang",
+    "pre_bind_fails",
+    "api_answer",
+    "pod_with_node_name",
+):
+    _world(_name)
