@@ -8,8 +8,10 @@ from typing import Any
 from labkit.cluster.store_errors import ApiError
 from labkit.cluster.store_fields import (
     Path,
+    differences,
     element_key,
     from_fields_v1,
+    holds,
     is_atomic,
     is_set,
     leaves,
@@ -22,20 +24,44 @@ from labkit.cluster.store_types import ResourceType
 
 Json = dict[str, Any]
 APPLY, UPDATE = "Apply", "Update"
+# Written all the time, by one writer each: nobody asks who owns which field of them.
+_UNTRACKED = ("Event", "Lease")
 
 
 class Entry:
-    """One entry of managedFields."""
+    """One entry of managedFields; its paths are read when somebody asks for them."""
 
-    def __init__(
-        self, manager: str, operation: str, api_version: str, subresource: str, time: str, paths: set[Path]
-    ) -> None:
-        self.manager = manager
-        self.operation = operation
-        self.api_version = api_version
-        self.subresource = subresource
-        self.time = time
-        self.paths = paths
+    def __init__(self, raw: Json, paths: set[Path] | None = None) -> None:
+        self._raw = raw
+        self._paths = paths
+        self.manager = str(raw.get("manager", ""))
+        self.operation = str(raw.get("operation", ""))
+        self.api_version = str(raw.get("apiVersion", ""))
+        self.subresource = str(raw.get("subresource", ""))
+        self.time = str(raw.get("time", ""))
+
+    @classmethod
+    def new(cls, manager: str, operation: str, api_version: str, subresource: str, time: str) -> Entry:
+        """An entry that owns nothing yet."""
+        raw = {"manager": manager, "operation": operation, "apiVersion": api_version, "time": time}
+        return cls({**raw, "subresource": subresource} if subresource else raw, set())
+
+    @property
+    def paths(self) -> set[Path]:
+        """The fields that it owns."""
+        if self._paths is None:
+            self._paths = from_fields_v1(self._raw.get("fieldsV1"))
+        return self._paths
+
+    @paths.setter
+    def paths(self, paths: set[Path]) -> None:
+        self._paths = paths
+
+    def lose(self, paths: set[Path]) -> None:
+        """Take fields away."""
+        if self._paths is None and not any(holds(self._raw.get("fieldsV1"), p) for p in paths):
+            return
+        self.paths -= paths
 
     def is_for(self, manager: str, operation: str, api_version: str, subresource: str) -> bool:
         """Whether it is that writer's entry."""
@@ -51,46 +77,35 @@ class Entry:
             text += f" using {self.api_version}" + (f" at {self.time}" if self.time else "")
         return text
 
-    def to_dict(self) -> Json:
-        """As in an object."""
+    def to_dict(self) -> Json | None:
+        """As in an object; None when it owns nothing."""
+        if self._paths is None:
+            return self._raw if self._raw.get("fieldsV1") else None
+        if not self._paths:
+            return None
         entry: Json = {
             "manager": self.manager,
             "operation": self.operation,
             "apiVersion": self.api_version,
             "time": self.time,
             "fieldsType": "FieldsV1",
-            "fieldsV1": to_fields_v1(self.paths),
+            "fieldsV1": to_fields_v1(self._paths),
         }
-        if self.subresource:
-            entry["subresource"] = self.subresource
-        return entry
+        return {**entry, "subresource": self.subresource} if self.subresource else entry
 
 
 def _entries(obj: Json | None) -> list[Entry]:
     if obj is None:
         return []
-    return [
-        Entry(
-            str(e.get("manager", "")),
-            str(e.get("operation", "")),
-            str(e.get("apiVersion", "")),
-            str(e.get("subresource", "")),
-            str(e.get("time", "")),
-            from_fields_v1(e.get("fieldsV1")),
-        )
-        for e in obj["metadata"].get("managedFields") or ()
-        if isinstance(e, dict)
-    ]
+    return [Entry(e) for e in obj["metadata"].get("managedFields") or () if isinstance(e, dict)]
 
 
 def _write(obj: Json, entries: list[Entry]) -> None:
     # Appliers first, then updaters by age, as the real server orders them.
-    kept = sorted(
-        (e for e in entries if e.paths),
-        key=lambda e: (e.operation != APPLY, e.time, e.manager, e.subresource),
-    )
+    ordered = sorted(entries, key=lambda e: (e.operation != APPLY, e.time, e.manager, e.subresource))
+    kept = [found for e in ordered if (found := e.to_dict()) is not None]
     if kept:
-        obj["metadata"]["managedFields"] = [e.to_dict() for e in kept]
+        obj["metadata"]["managedFields"] = kept
     else:
         obj["metadata"].pop("managedFields", None)
 
@@ -104,10 +119,9 @@ def track(
     subresource: str | None = None,
 ) -> None:
     """Record in `new` that `manager` set what differs from `old`."""
-    before = leaves(old, resource.schema) if old is not None else {}
-    after = leaves(new, resource.schema)
-    set_now = {p for p, v in after.items() if p not in before or before[p] != v}
-    gone = before.keys() - after.keys()
+    if resource.kind in _UNTRACKED:
+        return
+    set_now, gone = differences(old, new, resource.schema)
     # A PUT that sends managedFields back may edit them; one that leaves them out changes nothing of them.
     sent = new["metadata"].get("managedFields")
     entries = _entries(new if sent is not None else old)
@@ -115,12 +129,12 @@ def track(
     for entry in entries:
         if entry.is_for(manager, UPDATE, resource.api_version, subresource or ""):
             mine = entry
-            entry.paths -= gone
+            entry.lose(gone)
         else:
-            entry.paths -= {p for p in set_now if p[-1] != "."} | gone
+            entry.lose({p for p in set_now if p[-1] != "."} | gone)
     if set_now:
         if mine is None:
-            mine = Entry(manager, UPDATE, resource.api_version, subresource or "", now, set())
+            mine = Entry.new(manager, UPDATE, resource.api_version, subresource or "", now)
             entries.append(mine)
         if not set_now <= mine.paths or subresource:
             mine.time = now
@@ -145,7 +159,9 @@ def apply(
     entries = _entries(live)
     if live is not None and not entries and (present := set(leaves(live, resource.schema))):
         # Fields set before anybody kept record belong to a manager of this name.
-        entries.append(Entry("before-first-apply", UPDATE, resource.api_version, "", now, present))
+        first = Entry.new("before-first-apply", UPDATE, resource.api_version, "", now)
+        first.paths = present
+        entries.append(first)
     current = leaves(live, resource.schema) if live is not None else {}
     mine = next(
         (e for e in entries if e.is_for(manager, APPLY, resource.api_version, subresource or "")), None
@@ -167,7 +183,7 @@ def apply(
         for path in sorted(mine.paths - wanted.keys() - owned_elsewhere, key=len, reverse=True):
             _drop(merged, path, wanted)
     if mine is None:
-        mine = Entry(manager, APPLY, resource.api_version, subresource or "", now, set())
+        mine = Entry.new(manager, APPLY, resource.api_version, subresource or "", now)
         entries.append(mine)
     if mine.paths != wanted.keys():
         mine.time = now

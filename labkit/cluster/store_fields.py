@@ -85,6 +85,19 @@ def is_atomic(schema: Struct, name: str) -> bool:
     return schema.fields[name].type in _ATOMIC or (schema.name, name) in _ATOMIC_FIELDS
 
 
+def _has_fields(schema: Struct, name: str) -> bool:
+    return is_struct(schema.fields[name].type) and not is_atomic(schema, name)
+
+
+def holds(fields: Any, path: Path) -> bool:
+    """Whether nested fieldsV1 hold a path."""
+    for step in path:
+        if not isinstance(fields, dict) or step not in fields:
+            return False
+        fields = fields[step]
+    return isinstance(fields, dict) and not fields
+
+
 def element_key(keys: tuple[str, ...], element: Json) -> str:
     """`k:{"name":"c"}`."""
     chosen = {k: element.get(k, _KEY_DEFAULTS.get(k)) for k in sorted(keys)}
@@ -104,6 +117,49 @@ def leaves(obj: Json, schema: Struct) -> dict[Path, Any]:
             continue
         _walk_field(value, schema, key, (f"f:{key}",), found)
     return found
+
+
+def differences(old: Json | None, new: Json, schema: Struct) -> tuple[set[Path], set[Path]]:
+    """The fields that `new` sets otherwise than `old`, and those that it no longer has."""
+    set_now: set[Path] = set()
+    gone: set[Path] = set()
+    for key in new.keys() | (old or {}).keys():
+        if key in ("kind", "apiVersion") or key not in schema.fields:
+            continue
+        before, after = (old or {}).get(key), new.get(key)
+        if key == "metadata":
+            before = {k: v for k, v in (before or {}).items() if k not in _IGNORED_METADATA}
+            after = {k: v for k, v in (after or {}).items() if k not in _IGNORED_METADATA}
+        _compare(before, after, schema, key, (f"f:{key}",), set_now, gone)
+    return set_now, gone
+
+
+def _compare(
+    before: Any, after: Any, schema: Struct, name: str, path: Path, set_now: set[Path], gone: set[Path]
+) -> None:
+    if before == after:
+        return
+    type_name = schema.fields[name].type
+    if (
+        before
+        and after
+        and isinstance(before, dict)
+        and isinstance(after, dict)
+        and _has_fields(schema, name)
+    ):
+        inner = struct(type_name)
+        for key in before.keys() | after.keys():
+            if key in inner.fields:
+                _compare(before.get(key), after.get(key), inner, key, (*path, f"f:{key}"), set_now, gone)
+        return
+    was: dict[Path, Any] = {}
+    now: dict[Path, Any] = {}
+    if before is not None:
+        _walk_field(before, schema, name, path, was)
+    if after is not None:
+        _walk_field(after, schema, name, path, now)
+    set_now.update(p for p, v in now.items() if p not in was or was[p] != v)
+    gone.update(was.keys() - now.keys())
 
 
 def _walk_struct(value: Json, schema: Struct, path: Path, found: dict[Path, Any]) -> None:

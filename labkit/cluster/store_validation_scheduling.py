@@ -186,9 +186,7 @@ def _toleration(toleration: Json, path: str, problems: Problems) -> None:
             problems.invalid(f"{path}.operator", value, _VALUE)
     elif operator == "Exists":
         if value:
-            problems.invalid(
-                f"{path}.operator", value, "value must be empty when `operator` is 'Exists'"
-            )
+            problems.invalid(f"{path}.operator", value, "value must be empty when `operator` is 'Exists'")
     elif operator in ("Lt", "Gt"):
         problems.unsupported(f"{path}.operator", operator, ("Equal", "Exists", "Lt", "Gt"))
     else:
