@@ -84,7 +84,8 @@ class Replay:
         self.services = Services(clock=VirtualClock(_LATER), objects=self.objects, nominator=self.nominator)
         self.frameworks = build_frameworks(self.config, self.services, gates, plugins)
         self.settings = Settings(all_nodes=True)
-        for raw in scenario.get("objects") or ():
+        # The recorded scheduler learnt of nodes in name order, which decides which size of an image counts.
+        for raw in sorted(scenario.get("objects") or (), key=_nodes_by_name):
             self._add(drop_nulls(copy.deepcopy(raw)))
         self.pods: list[Pod] = []
         for raw in scenario.get("pods") or ():
@@ -183,6 +184,11 @@ class Replay:
         self.nominator.delete(pod)
         if node:
             self.nominator.add(pod, node)
+
+
+def _nodes_by_name(raw: RawObject) -> tuple[bool, bytes]:
+    is_node = raw.get("kind") == "Node"
+    return not is_node, str((raw.get("metadata") or {}).get("name")).encode() if is_node else b""
 
 
 def _changed(pod: Pod, *, node_name: str, start_time: str) -> Pod:
