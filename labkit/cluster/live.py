@@ -260,6 +260,10 @@ class Reflector:
                 wait = 0.5
                 while not self._stopped.is_set():
                     version = self._watch(version)
+            except KeyError:
+                # An alpha kind that this client has no path for.
+                self.synced.set()
+                return
             except ApiError as e:
                 if e.code == 404:
                     # The server does not serve this kind: nothing of it exists.

@@ -180,7 +180,9 @@ def apply(
     merged = _merge(live or {}, config, resource.schema)
     if mine is not None:
         owned_elsewhere = {p for e in others for p in e.paths}
-        for path in sorted(mine.paths - wanted.keys() - owned_elsewhere, key=len, reverse=True):
+        released = mine.paths - wanted.keys() - owned_elsewhere
+        # Whole elements first: without its key a list element could not be found.
+        for path in sorted(released, key=lambda p: (p[-1] != ".", -len(p), p)):
             _drop(merged, path, wanted)
     if mine is None:
         mine = Entry.new(manager, APPLY, resource.api_version, subresource or "", now)
