@@ -83,7 +83,7 @@ class Catalogue:
     def __init__(self, messages: Mapping[str, tuple[str, str]]) -> None:
         self.messages = dict(messages)
 
-    def __call__(self, id: str, **values: Any) -> str:
+    def __call__(self, id: str, /, **values: Any) -> str:
         """The message in the current language with its fields filled. An unknown id raises KeyError."""
         en, zh = self.messages[id]
         return (zh if get_language() == "zh" else en).format(**values)

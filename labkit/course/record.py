@@ -56,10 +56,9 @@ def record(module: str, *, root: Path | None = None, work: Path | None = None) -
             _lay_out(path, notebook, target, language)
             _execute(notebook, target, language)
             outputs[language] = {c["id"]: _clean(c.outputs) for c in notebook.cells if c.cell_type == "code"}
-    for cell in source.cells:
-        if cell.cell_type != "code":
-            continue
-        cell.execution_count = None
+    for number, cell in enumerate((c for c in source.cells if c.cell_type == "code"), 1):
+        # nbval takes a cell without a number for one that was never run.
+        cell.execution_count = number
         cell.outputs = outputs["en"][cell["id"]]
         cell.metadata.pop(OUTPUTS_ZH, None)
         if outputs["zh"][cell["id"]] != cell.outputs:

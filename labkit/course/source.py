@@ -114,7 +114,7 @@ def build_language(source: Any, language: str, *, outputs: bool = False) -> Any:
                 else []
             )
             cell.outputs = kept
-            cell.execution_count = None
+            cell.execution_count = cell.execution_count if outputs else None
     notebook.metadata = type(notebook.metadata)(
         kernelspec=dict(KERNEL),
         language_info={"name": "python"},

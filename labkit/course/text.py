@@ -117,7 +117,7 @@ def _keep_outputs(notebook: Any, previous: Any) -> None:
     for cell in notebook.cells:
         old = before.get(cell["id"])
         if cell.cell_type == "code" and old is not None and old.source == cell.source:
-            cell.outputs = old.outputs
+            cell.outputs, cell.execution_count = old.outputs, old.execution_count
             if OUTPUTS_ZH in old.metadata:
                 cell.metadata[OUTPUTS_ZH] = old.metadata[OUTPUTS_ZH]
 

@@ -125,25 +125,34 @@ def _student(folder: Path) -> str:
     return named or "learner"
 
 
-def score(bank: str, *ids: str, points: float | None = None, folder: Path | None = None) -> float:
+def score(
+    bank: str,
+    *ids: str | int,
+    points: float | None = None,
+    folder: Path | None = None,
+    student: str | None = None,
+) -> float:
     """Points of the stored answers, for a graded cell: its last expression.
 
     Marked anew from the instructor's bank; what the file claims does not count. Where there is no key (a
     learner's machine in graded mode) the answer is 0 and the instructor's run decides. `points` scales the sum.
+    With `student`, answers to parameterised questions count only for that learner's own numbers.
     """
     folder = folder or Path()
     try:
         source = find_bank(bank)
     except InputError:
         return 0.0
-    if not ids:
-        ids = tuple(q.id for q in source.questions)
+    names = [str(i) for i in ids] or [q.id for q in source.questions]
     stored = Answers(source.id, folder / "answers").read()
     got = total = 0.0
-    for id in ids:
+    for id in names:
         question = source.question(id)
         total += question.points
         last = stored.last(id)
+        foreign = student is not None and question.parameters and last is not None
+        if foreign and last is not None and not last.seed.startswith(f"{student}/"):
+            continue
         if last is not None and is_answered(last.response):
             got += mark(question, last.response, last.seed).fraction * question.points
     return round(min(got / total, 1.0) * (total if points is None else points), 4)

@@ -1,0 +1,309 @@
+"""One submission, one box: own processes, own files, no network, nothing to read but Python and labkit.
+
+With bubblewrap the box has its own user, mount, process and network namespaces; its writable folders are in
+memory and bounded. Where bubblewrap is missing or not allowed, limits alone apply, and `isolation()` says so:
+then a submission could read the course's files.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import resource
+import selectors
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from labkit.errors import LabError
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one submission may use."""
+
+    cell_seconds: float = 30
+    wall_seconds: float = 240
+    cpu_seconds: int = 180
+    memory_mb: int = 1500
+    processes: int = 64
+    disk_mb: int = 64
+    output_mb: int = 16
+
+
+@dataclass
+class BoxResult:
+    """Reported outputs by cell index, and how the run ended: "done" or the reason why not."""
+
+    outputs: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
+    changed: list[str] = field(default_factory=list)
+    cut: list[int] = field(default_factory=list)
+    ended: str = ""
+    seconds: float = 0.0
+    log: str = ""
+
+
+@functools.cache
+def isolation() -> str:
+    """ "bubblewrap", or why only limits apply."""
+    program = shutil.which("bwrap")
+    if program is None:
+        return "none: bubblewrap is not installed"
+    run = subprocess.run(
+        [program, *_namespaces(), "--ro-bind", "/", "/", sys.executable, "-c", ""],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if run.returncode != 0:
+        return f"none: bubblewrap does not work here ({run.stderr.strip()[:120]})"
+    return "bubblewrap"
+
+
+def _namespaces() -> list[str]:
+    return [
+        "--unshare-all",
+        "--unshare-user",
+        "--uid",
+        "65534",
+        "--gid",
+        "65534",
+        "--die-with-parent",
+        "--new-session",
+    ]
+
+
+def run_boxed(
+    folder: Path, notebook: str, limits: Limits, *, stop: Callable[[], bool] = lambda: False
+) -> BoxResult:
+    """Run `folder/notebook` in a box that gets a copy of `folder`. Never raises for what the submission does."""
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="labkit-box-") as temporary:
+        boxed = isolation() == "bubblewrap"
+        info_read, info_write = os.pipe()
+        command, cwd = _command(folder, notebook, limits, Path(temporary), info_write if boxed else None)
+        process = subprocess.Popen(
+            command,
+            cwd=cwd,
+            env=_environment(boxed, temporary),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            pass_fds=(info_write,) if boxed else (),
+            start_new_session=True,
+            preexec_fn=functools.partial(_limit, limits),
+        )
+        os.close(info_write)
+        try:
+            box = _Box(process, info_read if boxed else None, limits)
+            result = box.watch(stop)
+        finally:
+            os.close(info_read)
+            _kill(process)
+    result.seconds = time.monotonic() - began
+    return result
+
+
+def _command(
+    folder: Path, notebook: str, limits: Limits, temporary: Path, info: int | None
+) -> tuple[list[str], str | None]:
+    import labkit
+
+    run = [sys.executable, "-m", "labkit.course.runner", notebook, str(limits.cell_seconds)]
+    if info is None:
+        shutil.copytree(folder, temporary / "work", dirs_exist_ok=True)
+        return run, str(temporary / "work")
+    package = Path(labkit.__file__).resolve().parent
+    size = str(limits.disk_mb * 1_000_000)
+    command = [str(shutil.which("bwrap")), *_namespaces(), "--info-fd", str(info)]
+    for path in (
+        "/usr",
+        "/lib",
+        "/lib64",
+        "/bin",
+        "/sbin",
+        "/etc/ld.so.cache",
+        "/etc/alternatives",
+        "/etc/fonts",
+    ):
+        command += ["--ro-bind-try", path, path]
+    command += ["--proc", "/proc", "--dev", "/dev", "--size", size, "--tmpfs", "/dev/shm"]
+    command += ["--size", size, "--tmpfs", "/tmp", "--size", size, "--tmpfs", "/box"]
+    for prefix in dict.fromkeys((sys.base_prefix, sys.prefix)):
+        if not prefix.startswith("/usr"):
+            command += ["--ro-bind", prefix, prefix]
+    # Beside the package only what lessons need: not quizzes/ and notebooks/, which hold the keys.
+    command += ["--ro-bind", str(package), str(package)]
+    command += ["--ro-bind-try", str(package.parent / "clusters"), str(package.parent / "clusters")]
+    command += ["--ro-bind", str(folder.resolve()), "/in", "--chdir", "/box"]
+    return [*command, "/bin/sh", "-c", 'cp -r /in/. /box/ && exec "$@"', "sh", *run], None
+
+
+def _environment(boxed: bool, temporary: str) -> dict[str, str]:
+    home = "/box" if boxed else temporary
+    return {
+        "PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin",
+        "HOME": home,
+        "IPYTHONDIR": f"{'/tmp' if boxed else temporary}/.ipython",
+        "TMPDIR": "/tmp" if boxed else temporary,
+        "LANG": "C.UTF-8",
+        "PYTHONPATH": str(Path(__file__).resolve().parents[2]),
+        "PYTHONHASHSEED": "0",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "NBGRADER_EXECUTION": "autograde",
+        **({} if boxed else {"LABKIT_BOX": "limits only"}),
+    }
+
+
+def _limit(limits: Limits) -> None:
+    """Before exec: what the kernel itself enforces."""
+    resource.setrlimit(resource.RLIMIT_CPU, (limits.cpu_seconds, limits.cpu_seconds + 5))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limits.disk_mb * 1_000_000,) * 2)
+    resource.setrlimit(resource.RLIMIT_AS, (limits.memory_mb * 1_000_000,) * 2)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (512, 512))
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+    process.wait()
+    for stream in (process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
+
+
+class _Box:
+    """A running box: reads what it reports and ends it when it goes beyond its limits."""
+
+    def __init__(self, process: subprocess.Popen[bytes], info: int | None, limits: Limits) -> None:
+        self.process, self.limits = process, limits
+        self._namespace = self._find_namespace(info) if info is not None else None
+        self.result = BoxResult()
+        self._buffer = b""
+        self._read = 0
+
+    def _find_namespace(self, info: int) -> str | None:
+        selector = selectors.DefaultSelector()
+        selector.register(info, selectors.EVENT_READ)
+        text = b""
+        deadline = time.monotonic() + 20
+        while b"}" not in text and time.monotonic() < deadline:
+            if selector.select(0.5):
+                part = os.read(info, 4096)
+                if not part:
+                    break
+                text += part
+        try:
+            return os.readlink(f"/proc/{json.loads(text)['child-pid']}/ns/pid")
+        except (ValueError, KeyError, OSError):
+            return None
+
+    def watch(self, stop: Callable[[], bool]) -> BoxResult:
+        """Until the box ends or must be ended."""
+        assert self.process.stdout is not None
+        assert self.process.stderr is not None
+        selector = selectors.DefaultSelector()
+        for stream in (self.process.stdout, self.process.stderr):
+            os.set_blocking(stream.fileno(), False)
+            selector.register(stream, selectors.EVENT_READ)
+        deadline = time.monotonic() + self.limits.wall_seconds
+        while selector.get_map():
+            for key, _ in selector.select(0.1):
+                part = os.read(key.fd, 1 << 16)
+                if not part:
+                    selector.unregister(key.fileobj)
+                elif key.fileobj is self.process.stdout:
+                    self._take(part)
+                else:
+                    self.result.log = (self.result.log + part.decode("utf-8", "replace"))[-4000:]
+            reason = (
+                self._excess()
+                or ("time" if time.monotonic() > deadline else "")
+                or ("stopped" if stop() else "")
+            )
+            if reason:
+                self.result.ended = reason
+                return self.result
+            if self.result.ended == "done":
+                return self.result
+        if not self.result.ended:
+            self.result.ended = "died"
+        return self.result
+
+    def _take(self, part: bytes) -> None:
+        self._read += len(part)
+        if self._read > self.limits.output_mb * 1_000_000:
+            self.result.ended = "output"
+            return
+        self._buffer += part
+        *lines, self._buffer = self._buffer.split(b"\n")
+        for line in lines:
+            self._line(line)
+
+    def _line(self, line: bytes) -> None:
+        try:
+            said = json.loads(line)
+            if said.get("done"):
+                self.result.ended = "done"
+                return
+            outputs = said["outputs"]
+            if not isinstance(said["cell"], int) or not all(
+                isinstance(o, dict) and "output_type" in o for o in outputs
+            ):
+                return
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return
+        # The first report of a cell stands: a later one could only be forged.
+        self.result.outputs.setdefault(said["cell"], outputs)
+        self.result.changed += [str(c) for c in said.get("changed") or []]
+        if said.get("cut"):
+            self.result.cut.append(said["cell"])
+
+    def _excess(self) -> str:
+        if self.result.ended == "output":
+            return "output"
+        count, memory = self._usage()
+        if count > self.limits.processes:
+            return "processes"
+        return "memory" if memory > self.limits.memory_mb * 1_000_000 else ""
+
+    def _usage(self) -> tuple[int, int]:
+        """Processes in the box and their memory in bytes. Root is not bound by the kernel's process limit."""
+        count = memory = 0
+        page = os.sysconf("SC_PAGE_SIZE")
+        for name in os.listdir("/proc"):
+            if not name.isdigit():
+                continue
+            try:
+                if not self._inside(name):
+                    continue
+                count += 1
+                with open(f"/proc/{name}/statm") as statm:
+                    memory += int(statm.read().split()[1]) * page
+            except (OSError, ValueError, IndexError):
+                continue
+        return count, memory
+
+    def _inside(self, pid: str) -> bool:
+        if self._namespace is not None:
+            return os.readlink(f"/proc/{pid}/ns/pid") == self._namespace
+        with open(f"/proc/{pid}/stat") as stat:
+            return int(stat.read().rsplit(")", 1)[1].split()[3]) == self.process.pid
+
+
+def require_posix() -> None:
+    """The grader needs a POSIX system. Raises LabError elsewhere."""
+    if sys.platform == "win32":
+        raise LabError("grading needs Linux or macOS", hint="on Windows use WSL")

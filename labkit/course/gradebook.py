@@ -1,0 +1,77 @@
+"""Marks into nbgrader's gradebook, as `nbgrader autograde` would write them, so that Formgrader works as ever."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from labkit.course.ledger import Record
+from labkit.course.marks import Marks
+from labkit.course.project import Course
+from labkit.course.strip import checksum
+from labkit.errors import LabError
+
+
+class Book:
+    """The gradebook of a course, open for one module. One writer at a time."""
+
+    def __init__(self, course: Course, module: str) -> None:
+        from nbgrader.api import Gradebook, MissingEntry
+
+        self.module = module
+        self._missing = MissingEntry
+        self._book = Gradebook(f"sqlite:///{course.root / 'gradebook.db'}")
+        try:
+            self._book.find_notebook(module, module)
+        except MissingEntry:
+            self._book.close()
+            raise LabError(
+                f"module {module} is not in the gradebook",
+                hint=f"labkit course release {module} puts it there",
+            ) from None
+
+    def close(self) -> None:
+        """Close the database."""
+        self._book.close()
+
+    def save(
+        self, student: str, notebook: Any, marks: Marks, record: Record, submitted: datetime | None
+    ) -> None:
+        """Write one submission. Manual scores stay and are marked for another look. Raises LabError."""
+        book = self._book
+        try:
+            book.update_or_create_student(student)
+            fields = {"timestamp": submitted.replace(tzinfo=None)} if submitted is not None else {}
+            book.update_or_create_submission(self.module, student, **fields)
+            points = {c.id: c.points for c in marks.cells}
+            for cell in notebook.cells:
+                mark = cell.metadata.get("nbgrader") or {}
+                id = mark.get("grade_id")
+                if id in points:
+                    found = book.find_grade(id, self.module, self.module, student)
+                    found.auto_score = points[id]
+                    found.needs_manual_grade = found.manual_score is not None or points[id] is None
+                if mark.get("solution") or mark.get("task"):
+                    comment = book.find_comment(id, self.module, self.module, student)
+                    same = mark.get("checksum") == checksum(cell) and not mark.get("task")
+                    comment.auto_comment = "No response." if same else None
+            entry = book.find_submission_notebook(self.module, self.module, student)
+            entry.late_submission_penalty = record.late or None
+            book.db.commit()
+        except self._missing as e:
+            book.db.rollback()
+            raise LabError(
+                f"the gradebook does not know this: {e}",
+                hint=f"labkit course release {self.module}, then grade again",
+            ) from e
+
+    def scores(self) -> dict[str, tuple[float, float, bool]]:
+        """student -> (score with manual parts and penalty, maximum, still to be marked by a person)."""
+        found = {}
+        for submission in self._book.assignment_submissions(self.module):
+            found[submission.student.id] = (
+                submission.score,
+                submission.max_score,
+                bool(submission.needs_manual_grade),
+            )
+        return found

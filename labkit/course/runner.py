@@ -1,0 +1,239 @@
+"""Runs a notebook's cells inside the box and reports the outputs of each, line by line, on the result pipe.
+
+One process, IPython's shell, no kernel and no sockets: starts fast, and there is nothing to talk to outside.
+Each line is JSON: `{"cell": n, "outputs": [...], "changed": [...], "cut": true}`; a last line `{"done": true}`.
+What was reported stays reported when a later cell ends the process.
+
+    python -m labkit.course.runner NOTEBOOK SECONDS      the result pipe is standard output
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from typing import Any, TextIO
+
+LONGEST_OUTPUT = 200_000
+_ALARM_EVERY = 0.5
+
+
+class CellTimeout(KeyboardInterrupt):
+    """The cell's time is up."""
+
+
+class Streams:
+    """Collects what a cell writes and shows, in order, up to a limit."""
+
+    def __init__(self) -> None:
+        self.outputs: list[dict[str, Any]] = []
+        self.size = 0
+        self.cut = False
+
+    def start(self) -> None:
+        """A new cell begins."""
+        self.outputs, self.size, self.cut = [], 0, False
+
+    def text(self, name: str, text: str) -> None:
+        """Written to stdout or stderr."""
+        room = LONGEST_OUTPUT - self.size
+        if len(text) > room:
+            self.cut = True
+            # The fact that there was stderr counts for marks, however long it is.
+            text = text[: max(room, 1)]
+        if not text:
+            return
+        self.size += len(text)
+        last = self.outputs[-1] if self.outputs else None
+        if last is not None and last.get("output_type") == "stream" and last["name"] == name:
+            last["text"] += text
+        else:
+            self.outputs.append({"output_type": "stream", "name": name, "text": text})
+
+    def show(self, output: dict[str, Any]) -> None:
+        """A result, a display or an error."""
+        size = len(json.dumps(output, default=str))
+        if self.size + size > LONGEST_OUTPUT:
+            self.cut = True
+            data = output.get("data")
+            if data is None:
+                output["traceback"] = []
+            else:
+                output["data"] = {"text/plain": str(data.get("text/plain", ""))[:1000]}
+            size = 1000
+        self.size += size
+        self.outputs.append(output)
+
+
+class _Writer:
+    """sys.stdout or sys.stderr of the learner's code."""
+
+    encoding = "utf-8"
+    errors = "replace"
+
+    def __init__(self, name: str, streams: Streams, number: int) -> None:
+        self.name, self._streams, self._number = name, streams, number
+
+    def write(self, text: str) -> int:
+        """Collect."""
+        self._streams.text(self.name, str(text))
+        return len(text)
+
+    def writelines(self, lines: Any) -> None:
+        """Collect each."""
+        for line in lines:
+            self.write(line)
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+    def isatty(self) -> bool:
+        """A program, not a person."""
+        return False
+
+    def fileno(self) -> int:
+        """The descriptor beneath."""
+        return self._number
+
+
+def run(path: str, seconds: float, results: TextIO) -> None:
+    """Run all code cells of the notebook at `path`, each at most `seconds`."""
+    with open(path, encoding="utf-8") as source:
+        cells = json.load(source)["cells"]
+    streams = Streams()
+    shell = _shell(streams)
+    spill = _capture_descriptors()
+    from labkit.course.integrity import Snapshot
+
+    _import_all()
+    snapshot = Snapshot()
+    signal.signal(signal.SIGALRM, _on_alarm)
+    for number, cell in enumerate(cells):
+        if cell["cell_type"] != "code":
+            continue
+        streams.start()
+        graded = (cell.get("metadata", {}).get("nbgrader") or {}).get("grade")
+        changed = snapshot.restore() if graded else []
+        signal.setitimer(signal.ITIMER_REAL, seconds, _ALARM_EVERY)
+        try:
+            result = shell.run_cell("".join(cell["source"]), store_history=True)
+            error = result.error_before_exec or result.error_in_exec
+        except (KeyboardInterrupt, SystemExit) as e:
+            error = e
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        _take_spill(spill, streams)
+        if error is not None and not any(o["output_type"] == "error" for o in streams.outputs):
+            streams.show(_error(error, []))
+        line = {"cell": number, "outputs": streams.outputs, "changed": changed[:20], "cut": streams.cut}
+        results.write(json.dumps(line, default=str) + "\n")
+        results.flush()
+    results.write('{"done": true}\n')
+    results.flush()
+
+
+def _import_all() -> None:
+    """What exercises use, so that the snapshot covers it."""
+    import importlib
+
+    for name in (
+        "labkit.check",
+        "labkit.check.plugins",
+        "labkit.lab",
+        "labkit.engine.replay",
+        "labkit.quiz.session",
+    ):
+        importlib.import_module(name)
+
+
+def _shell(streams: Streams) -> Any:
+    from IPython.core.displayhook import DisplayHook
+    from IPython.core.displaypub import DisplayPublisher
+    from IPython.core.interactiveshell import InteractiveShell
+
+    class Publisher(DisplayPublisher):
+        def publish(self, data: Any, metadata: Any = None, *_: Any, **__: Any) -> None:
+            streams.show({"output_type": "display_data", "data": _plain(data), "metadata": {}})
+
+        def clear_output(self, wait: bool = False) -> None:
+            streams.outputs.clear()
+
+    class Hook(DisplayHook):
+        def write_output_prompt(self) -> None:
+            pass
+
+        def write_format_data(self, format_dict: Any, md_dict: Any = None) -> None:
+            result = {"output_type": "execute_result", "data": _plain(format_dict), "metadata": {}}
+            streams.show({**result, "execution_count": self.shell.execution_count})
+
+    class Shell(InteractiveShell):
+        def _showtraceback(self, etype: Any, evalue: Any, stb: Any) -> None:
+            streams.show(_error(evalue, [str(line) for line in stb]))
+
+    Shell.display_pub_class = Publisher
+    Shell.displayhook_class = Hook
+    from traitlets.config import Config
+
+    config = Config()
+    config.HistoryManager.enabled = False
+    config.InteractiveShell.colors = "NoColor"
+    config.InteractiveShell.cache_size = 1000
+    shell = Shell.instance(config=config)
+    sys.stdout = _Writer("stdout", streams, 1)
+    sys.stderr = _Writer("stderr", streams, 2)
+    return shell
+
+
+def _plain(data: Any) -> dict[str, Any]:
+    return {
+        str(k): v if isinstance(v, str | dict | list | int | float) else str(v) for k, v in dict(data).items()
+    }
+
+
+def _error(error: BaseException, lines: list[str]) -> dict[str, Any]:
+    return {
+        "output_type": "error",
+        "ename": type(error).__name__,
+        "evalue": str(error)[:2000],
+        "traceback": lines[-60:],
+    }
+
+
+def _on_alarm(*_: Any) -> None:
+    raise CellTimeout("the time for this cell is up")
+
+
+def _capture_descriptors() -> dict[str, int]:
+    """Descriptors 1 and 2 go to files of the box: what child processes and C code write is the cell's output too."""
+    spill = {}
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        handle = os.open(f"/tmp/.spill-{name}-{os.getpid()}", os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        os.unlink(f"/tmp/.spill-{name}-{os.getpid()}")
+        os.dup2(handle, number)
+        spill[name] = handle
+    return spill
+
+
+def _take_spill(spill: dict[str, int], streams: Streams) -> None:
+    for name, handle in spill.items():
+        text = os.pread(handle, LONGEST_OUTPUT + 1, 0).decode("utf-8", "replace")
+        if text:
+            os.ftruncate(handle, 0)
+            streams.text(name, text)
+
+
+def main() -> None:
+    """Entry point in the box."""
+    pipe = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.set_inheritable(pipe.fileno(), False)
+    # No one can be asked: input() ends with EOFError.
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    run(sys.argv[1], float(sys.argv[2]), pipe)
+
+
+if __name__ == "__main__":
+    main()
+    # Threads of the submission must not keep the box open.
+    os._exit(0)
