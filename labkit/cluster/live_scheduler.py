@@ -31,6 +31,7 @@ class LiveScheduler:
         *,
         plugins: Iterable[Any] = (),
         metrics: Any = None,
+        extenders: Iterable[Any] = (),
         identity: str | None = None,
     ) -> None:
         self.config = config
@@ -40,7 +41,13 @@ class LiveScheduler:
         self._wake = threading.Event()
         self._leads = threading.Event()
         self.scheduler = Scheduler(
-            client, config, clock=RealClock(), plugins=plugins, trace="off", metrics=metrics
+            client,
+            config,
+            clock=RealClock(),
+            plugins=plugins,
+            trace="off",
+            metrics=metrics,
+            extenders=extenders,
         )
         self._reflectors = [Reflector(client, kind, self._notify, self.stopped) for kind in ALL_KINDS]
         self._identity = identity or f"{socket.gethostname()}_{os.getpid()}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,6 +25,8 @@ from labkit.cluster.store_types import ResourceType
 
 Json = dict[str, Any]
 APPLY, UPDATE = "Apply", "Update"
+KUBECTL = "kubectl"
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 # Written all the time, by one writer each: nobody asks who owns which field of them.
 _UNTRACKED = ("Event", "Lease")
 
@@ -173,7 +176,7 @@ def apply(
         for path in sorted(entry.paths)
         if path in wanted and path[-1] != "." and path in current and wanted[path] != current[path]
     ]
-    if conflicts and not force:
+    if conflicts and not force and not _from_client_side_apply(manager, live, conflicts, resource):
         raise _conflict(conflicts)
     for entry, path in conflicts:
         entry.paths.discard(path)
@@ -191,8 +194,28 @@ def apply(
         mine.time = now
     mine.paths = set(wanted)
     merged["metadata"] = dict(merged.get("metadata") or {})
+    if manager == KUBECTL and _LAST_APPLIED in (merged["metadata"].get("annotations") or {}):
+        told = json.dumps({k: v for k, v in config.items() if k != "status"}, separators=(",", ":")) + "\n"
+        merged["metadata"]["annotations"] = {**merged["metadata"]["annotations"], _LAST_APPLIED: told}
     _write(merged, entries)
     return merged
+
+
+def _from_client_side_apply(
+    manager: str, live: Json | None, conflicts: list[tuple[Entry, Path]], resource: ResourceType
+) -> bool:
+    """Whether kubectl moves from client-side to server-side apply: then it takes over what it applied before."""
+    if manager != KUBECTL or live is None:
+        return False
+    annotation = (live["metadata"].get("annotations") or {}).get(_LAST_APPLIED)
+    try:
+        before = json.loads(annotation or "null")
+    except (ValueError, RecursionError):
+        return False
+    if not isinstance(before, dict):
+        return False
+    mine = leaves(before, resource.schema)
+    return all(path in mine for _, path in conflicts)
 
 
 def _conflict(conflicts: list[tuple[Entry, Path]]) -> ApiError:
@@ -288,13 +311,9 @@ def _kept(prefix: Path, wanted: Mapping[Path, Any]) -> bool:
 
 
 def _is_element(element: Any, step: str) -> bool:
-    import json
-
     keys = tuple(json.loads(step[2:]))
     return isinstance(element, dict) and element_key(keys, element) == step
 
 
 def _is_value(element: Any, step: str) -> bool:
-    import json
-
     return bool(json.loads(step[2:]) == element)

@@ -8,7 +8,7 @@ from typing import Any
 
 from labkit.cluster.store_errors import ApiError, bad_request
 from labkit.cluster.store_types import EVENTS_V1, ResourceType
-from labkit.objects.selectors import is_label_key, is_label_value
+from labkit.objects.names import is_label_key, is_label_value
 
 Match = Callable[[dict[str, Any]], bool]
 _LabelTest = Callable[[Mapping[str, str]], bool]

@@ -9,7 +9,7 @@ from labkit.cluster.store_metadata import is_dns_label, is_dns_subdomain
 from labkit.cluster.store_problems import Problems
 from labkit.cluster.store_types import EVENT, ResourceType
 from labkit.cluster.store_validation_kinds import CREATE_CHECKS, UPDATE_CHECKS
-from labkit.objects.selectors import is_label_key, is_label_value
+from labkit.objects.names import is_label_key, is_label_value
 
 Json = dict[str, Any]
 _SUBDOMAIN_TEXT = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from labkit.cluster.store_problems import Problems
-from labkit.objects.selectors import is_label_key, is_label_value
+from labkit.objects.names import is_label_key, is_label_value
 
 Json = dict[str, Any]
 _EMPTY = "name part must be non-empty"

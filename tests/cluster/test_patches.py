@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
 from labkit.cluster.store_errors import ApiError
 from labkit.cluster.store_patch import json_patch, merge_patch, strategic_merge_patch
 from labkit.cluster.store_schema import struct

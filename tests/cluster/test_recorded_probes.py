@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from labkit.cluster.store import Store
 
 from .asgi import Api, Clock, node, pod

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
 from labkit.cluster.client import StoreClient
 from labkit.cluster.store import Store
 from labkit.cluster.store_deletion import finalize_namespace
