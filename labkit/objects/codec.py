@@ -1,17 +1,19 @@
-"""YAML and JSON in and out: documents, typed objects, and errors that say where (spec 11, API conventions)."""
+"""Typed objects from plain dicts and back, with errors that say where (Kubernetes API conventions)."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+import msgspec.inspect
 
 from labkit.errors import InputError
 from labkit.objects import cluster, node, pod, storage
+from labkit.objects.documents import Document as Document
+from labkit.objects.documents import describe
+from labkit.objects.documents import load_documents as load_documents
 from labkit.objects.meta import KubeObject, RawObject
 from labkit.objects.quantity import QuantityError, parse_quantity
 
@@ -42,31 +44,6 @@ _PATH = re.compile(r"(?P<what>.*?)(?: - at `(?P<path>[^`]*)`)?", re.DOTALL)
 _RESOURCE_LISTS = ("requests", "limits", "allocatable", "capacity", "overhead", "allocatedResources")
 
 
-@dataclass(frozen=True)
-class Document:
-    """One object as it was written: the whole dict, the file, and the document's number from 1."""
-
-    raw: RawObject
-    source: str = "<input>"
-    number: int = 1
-
-    @property
-    def label(self) -> str:
-        """`Pod default/web`, for messages."""
-        return describe(self.raw)
-
-
-def describe(raw: Any) -> str:
-    """`Pod default/web`, as far as the object says."""
-    if not isinstance(raw, dict):
-        return "object"
-    meta = raw.get("metadata")
-    meta = meta if isinstance(meta, dict) else {}
-    name = meta.get("name") or meta.get("generateName") or "(no name)"
-    namespace = meta.get("namespace")
-    return f"{raw.get('kind') or 'object'} {f'{namespace}/' if namespace else ''}{name}"
-
-
 def from_dict(raw: RawObject, kind: str | None = None) -> KubeObject:
     """The typed object. Null counts as absent, unknown fields are passed over.
 
@@ -81,10 +58,13 @@ def from_dict(raw: RawObject, kind: str | None = None) -> KubeObject:
             hint=f"known kinds: {', '.join(KINDS)}",
         )
     try:
-        found = msgspec.convert(raw, cls)
-    except msgspec.ValidationError:
-        found = _convert(drop_nulls(raw), cls)
-    _check_quantities(raw, "", raw)
+        try:
+            found = msgspec.convert(raw, cls)
+        except msgspec.ValidationError:
+            found = _convert(_without_nulls(raw, msgspec.inspect.type_info(cls)), cls)
+        _check_quantities(raw, "", raw)
+    except RecursionError:
+        raise InputError("nested too deeply", object=describe(raw)) from None
     return found
 
 
@@ -174,92 +154,40 @@ def drop_nulls(value: Any) -> Any:
     return value
 
 
+def _without_nulls(value: Any, kind: Any) -> Any:
+    # A null field is absent; a null among the values of a map or the items of a list is that type's zero value.
+    if isinstance(kind, msgspec.inspect.UnionType):
+        kind = next((t for t in kind.types if not isinstance(t, msgspec.inspect.NoneType)), kind)
+    if isinstance(value, dict):
+        if isinstance(kind, msgspec.inspect.StructType):
+            fields = {f.encode_name: f.type for f in kind.fields}
+            return {
+                k: _without_nulls(v, fields.get(k)) if k in fields else v
+                for k, v in value.items()
+                if v is not None
+            }
+        if isinstance(kind, msgspec.inspect.DictType):
+            return {k: _zero_or(v, kind.value_type) for k, v in value.items()}
+    if isinstance(value, list) and isinstance(kind, msgspec.inspect.ListType):
+        return [_zero_or(v, kind.item_type) for v in value]
+    return value
+
+
+def _zero_or(value: Any, kind: Any) -> Any:
+    if value is not None:
+        return _without_nulls(value, kind)
+    if isinstance(kind, msgspec.inspect.StructType):
+        return {}
+    # Only quantities are a union here.
+    return "0" if isinstance(kind, msgspec.inspect.UnionType) else "" if _is_text(kind) else None
+
+
+def _is_text(kind: Any) -> bool:
+    return isinstance(kind, msgspec.inspect.StrType)
+
+
 def to_dict(obj: KubeObject) -> RawObject:
     """The object as Kubernetes JSON; fields at their zero value are left out."""
     raw: RawObject = msgspec.to_builtins(obj)
     raw.setdefault("kind", obj.kind or type(obj).__name__)
     return raw
-
-
-def load_documents(text: str, source: str = "<input>") -> list[Document]:
-    """All objects in YAML or JSON text; several documents and List objects are flattened, empty ones dropped.
-
-    InputError with file, document number and line when the text is malformed.
-    """
-    return list(_documents(text, source))
-
-
-def _documents(text: str, source: str) -> Iterator[Document]:
-    for number, raw in enumerate(_parsed(text, source), start=1):
-        if raw is None:
-            continue
-        yield from _flatten(raw, source, number)
-
-
-def _flatten(raw: Any, source: str, number: int) -> Iterator[Document]:
-    if not isinstance(raw, dict):
-        raise InputError(
-            f"expected a Kubernetes object, got {type(raw).__name__}",
-            file=source,
-            document=number,
-            hint="each document needs apiVersion, kind and metadata",
-        )
-    if isinstance(raw.get("items"), list) and str(raw.get("kind", "")).endswith("List"):
-        item_kind = str(raw["kind"]).removesuffix("List")
-        for item in raw["items"]:
-            if item is None:
-                continue
-            if isinstance(item, dict) and item_kind and "kind" not in item:
-                item = {"kind": item_kind, "apiVersion": raw.get("apiVersion", ""), **item}
-            yield from _flatten(item, source, number)
-        return
-    yield Document({str(k): v for k, v in raw.items()}, source, number)
-
-
-def _parsed(text: str, source: str) -> Iterator[Any]:
-    stripped = text.lstrip("\ufeff \t\r\n")
-    if stripped.startswith(("{", "[")):
-        try:
-            yield json.loads(stripped)
-        except (ValueError, RecursionError):
-            pass
-        else:
-            return
-    import yaml
-
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    number = 0
-    try:
-        for raw in yaml.load_all(text, Loader=_loader(loader)):
-            number += 1
-            yield raw
-    except yaml.YAMLError as e:
-        mark = getattr(e, "problem_mark", None)
-        line = f"line {mark.line + 1}, column {mark.column + 1}: " if mark is not None else ""
-        problem = getattr(e, "problem", None) or str(e).splitlines()[0]
-        raise InputError(
-            f"{line}malformed YAML: {problem}",
-            file=source,
-            document=number + 1,
-            hint="check the indentation and quotes around that line",
-        ) from None
-    except (ValueError, RecursionError) as e:
-        raise InputError(f"malformed YAML: {e}", file=source, document=number + 1) from None
-
-
-def _loader(base: Any) -> Any:
-    global _LOADER
-    if _LOADER is None:
-        # Times stay text, as the API server sends them.
-        class Loader(base):  # type: ignore[misc]
-            """SafeLoader without implicit timestamps."""
-
-        Loader.yaml_implicit_resolvers = {
-            first: [(tag, regexp) for tag, regexp in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-            for first, resolvers in base.yaml_implicit_resolvers.items()
-        }
-        _LOADER = Loader
-    return _LOADER
-
-
-_LOADER: Any = None

@@ -1,25 +1,29 @@
 """Resource quantities: exact, with Kubernetes' rounding and canonical text (spec 11 §11.1).
 
 `Value()` rounds away from zero to whole units, `MilliValue()` to thousandths. Sums are exact; round once at
-the end.
+the end. The finest amount is 10^-9, so an amount is kept as a whole number of billionths.
 """
 
 from __future__ import annotations
 
 import re
-from fractions import Fraction
 from functools import lru_cache, total_ordering
+from typing import TYPE_CHECKING
 
-_MAX_INT64 = 2**63 - 1
+if TYPE_CHECKING:
+    from fractions import Fraction
+
 _NANO = 10**9
-#: Exponents beyond this would only make astronomically long numbers.
+_MICRO = 10**6
+_MAX_INT64 = 2**63 - 1
+#: Exponents and digits beyond these would only make astronomically long numbers.
 _MAX_EXPONENT = 400
-_BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50, "Ei": 2**60}
+_MAX_DIGITS = 1000
+_BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BY_EXPONENT = {v: k for k, v in _DECIMAL.items()}
-_FORMAT = re.compile(r"([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)")
-_SHAPE = re.compile(r"([+-]?)([0-9]*)(?:(\.)([0-9]*))?(.*)", re.DOTALL)
-_EXPONENT = re.compile(r"[eE][+-]?[0-9]+")
+_SHAPE = re.compile(r"([+-]?)0*([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)")
+_EXPONENT = re.compile(r"[eE]([+-]?[0-9]+)")
 
 BINARY_SI, DECIMAL_SI, DECIMAL_EXPONENT = "BinarySI", "DecimalSI", "DecimalExponent"
 
@@ -37,41 +41,65 @@ _BAD_NUMBER = "unable to parse numeric part of quantity"
 class Quantity:
     """An exact amount with the format it prints in. Immutable; compares by amount alone."""
 
-    __slots__ = ("_text", "amount", "format")
+    __slots__ = ("_compact", "_nanos", "_text", "format")
 
-    def __init__(self, amount: Fraction | int, format: str = DECIMAL_SI, text: str | None = None) -> None:
-        self.amount = Fraction(amount)
+    def __init__(self, amount: Fraction | int, format: str = DECIMAL_SI) -> None:
+        nanos = amount * _NANO
+        self._nanos = nanos if isinstance(nanos, int) else _divide_up(nanos.numerator, nanos.denominator)
         self.format = format
-        self._text = text
+        self._text: str | None = None
+        self._compact = False
+
+    @classmethod
+    def _of(cls, nanos: int, format_: str, text: str | None = None, compact: bool = False) -> Quantity:
+        made = cls.__new__(cls)
+        made._nanos, made.format, made._text, made._compact = nanos, format_, text, compact
+        return made
+
+    @property
+    def amount(self) -> Fraction:
+        """The exact amount, in units."""
+        from fractions import Fraction
+
+        return Fraction(self._nanos, _NANO)
 
     def value(self) -> int:
-        """Whole units, rounded away from zero."""
-        return _away_from_zero(self.amount)
+        """Whole units, rounded away from zero; an int64 (see `_int64` for what does not fit)."""
+        return self._int64(_divide_up(self._nanos, _NANO))
 
     def milli_value(self) -> int:
-        """Thousandths, rounded away from zero."""
-        return _away_from_zero(self.amount * 1000)
+        """Thousandths, rounded away from zero; an int64 (see `_int64` for what does not fit)."""
+        return self._int64(_divide_up(self._nanos, _MICRO))
+
+    def _int64(self, number: int) -> int:
+        # Kubernetes does not notice overflow: short numbers become 0, long ones wrap around.
+        if -_MAX_INT64 <= number <= _MAX_INT64:
+            return number
+        return 0 if self._compact else (number + 2**63) % 2**64 - 2**63
 
     def __add__(self, other: Quantity) -> Quantity:
-        return Quantity(self.amount + other.amount, self.format if self.amount else other.format)
+        return Quantity._of(self._nanos + other._nanos, self.format if self._nanos else other.format)
 
     def __sub__(self, other: Quantity) -> Quantity:
-        return Quantity(self.amount - other.amount, self.format if self.amount else other.format)
+        return Quantity._of(self._nanos - other._nanos, self.format if self._nanos else other.format)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Quantity) and self.amount == other.amount
+        return isinstance(other, Quantity) and self._nanos == other._nanos
 
     def __lt__(self, other: Quantity) -> bool:
-        return self.amount < other.amount
+        return self._nanos < other._nanos
+
+    def __gt__(self, other: Quantity) -> bool:
+        return self._nanos > other._nanos
 
     def __hash__(self) -> int:
-        return hash(self.amount)
+        return hash(self._nanos)
 
     def __bool__(self) -> bool:
-        return self.amount != 0
+        return self._nanos != 0
 
     def __str__(self) -> str:
-        """As given when parsed, canonical when computed."""
+        """As given when that is all but canonical, else canonical."""
         return self._text if self._text is not None else self.canonical()
 
     def __repr__(self) -> str:
@@ -79,19 +107,19 @@ class Quantity:
 
     def canonical(self) -> str:
         """The canonical text: the largest suffix that keeps the mantissa a whole number."""
-        amount = self.amount
-        if amount == 0:
+        mantissa = self._nanos
+        if mantissa == 0:
             return "0"
-        if self.format == BINARY_SI and amount.denominator == 1 and abs(amount) >= 1024:
-            mantissa, k = amount.numerator, 0
-            while mantissa % 1024 == 0 and k < 6:
+        if self.format == BINARY_SI and mantissa % _NANO == 0 and abs(mantissa) >= 1024 * _NANO:
+            mantissa //= _NANO
+            k = 0
+            while mantissa % 1024 == 0 and k < len(_BINARY):
                 mantissa //= 1024
                 k += 1
             return f"{mantissa}{('', *_BINARY)[k]}"
         exponent = -9
-        mantissa = _away_from_zero(amount * _NANO)
-        limit = 18 if self.format != DECIMAL_EXPONENT else 3 * (_MAX_EXPONENT // 3)
-        while mantissa % 1000 == 0 and exponent < limit:
+        limit = _MAX_EXPONENT if self.format == DECIMAL_EXPONENT else 18
+        while mantissa % 1000 == 0 and exponent + 3 <= limit:
             mantissa //= 1000
             exponent += 3
         if self.format == DECIMAL_EXPONENT:
@@ -103,61 +131,50 @@ def parse_quantity(text: str | int | float) -> Quantity:
     """Read a quantity; numbers are read as their text. QuantityError with the API server's text when malformed."""
     if isinstance(text, bool):
         raise QuantityError(_MALFORMED)
-    return _parse(text if isinstance(text, str) else repr(text))
+    return _parse(text if isinstance(text, str) else _written(text))
 
 
 @lru_cache(maxsize=65536)
 def _parse(text: str) -> Quantity:
-    stripped = text.strip()
-    if not stripped:
+    text = text.strip()
+    shape = _SHAPE.fullmatch(text)
+    if shape is None or not text:
         raise QuantityError(_MALFORMED)
-    shape = _SHAPE.fullmatch(stripped)
-    if shape is None:
-        raise QuantityError(_MALFORMED)
-    sign, whole, point, fraction, suffix = shape.groups()
-    if point is not None and "." in suffix:
-        raise QuantityError(_BAD_NUMBER if _FORMAT.fullmatch(stripped) else _MALFORMED)
-    scale, format_ = _suffix(suffix, stripped)
-    digits = (whole or "") + (fraction or "")
-    number = Fraction(int(digits or "0"), 10 ** len(fraction or ""))
-    amount = number * scale * (-1 if sign == "-" else 1)
-    amount = Fraction(_away_from_zero(amount * _NANO), _NANO)
-    if format_ == BINARY_SI:
-        amount = max(min(amount, Fraction(_MAX_INT64)), Fraction(-_MAX_INT64))
-        if 0 < abs(amount) < 1:
-            format_ = DECIMAL_SI
-    return Quantity(amount, format_, _kept_text(stripped, amount, format_))
-
-
-def _suffix(suffix: str, whole_text: str) -> tuple[Fraction, str]:
+    sign, whole, fraction, suffix = shape.groups()
+    whole, fraction = whole or "0", fraction or ""
+    digits = whole + fraction
+    if len(digits) > _MAX_DIGITS:
+        raise QuantityError(_BAD_NUMBER)
+    number = int(digits) * (-1 if sign == "-" else 1)
     if suffix in _BINARY:
-        return Fraction(_BINARY[suffix]), BINARY_SI
+        return _binary(text, number, whole, fraction, _BINARY[suffix])
+    exponent, format_ = _exponent(suffix)
+    exponent -= len(fraction)
+    if len(digits) <= 18 and exponent >= -9:
+        keeps = exponent % 3 == 0 and not digits.endswith("000") and digits[0] != "0"
+        return Quantity._of(number * 10 ** (exponent + 9), format_, text if keeps else None, compact=True)
+    scale = exponent + 9
+    nanos = number * 10**scale if scale >= 0 else _divide_up(number, 10**-scale)
+    return Quantity._of(nanos, format_)
+
+
+def _binary(text: str, number: int, whole: str, fraction: str, power: int) -> Quantity:
+    if not fraction and 15 - len(whole) - power * 3 // 10 - 1 >= 0:
+        keeps = number & 7 != 0
+        return Quantity._of((number << power) * _NANO, BINARY_SI, text if keeps else None, compact=True)
+    nanos = _divide_up((number << power) * _NANO, 10 ** len(fraction))
+    nanos = max(min(nanos, _MAX_INT64 * _NANO), -_MAX_INT64 * _NANO)
+    # Below one unit there is nothing binary to print.
+    return Quantity._of(nanos, DECIMAL_SI if 0 < abs(nanos) < _NANO else BINARY_SI)
+
+
+def _exponent(suffix: str) -> tuple[int, str]:
     if suffix in _DECIMAL:
-        return Fraction(10) ** _DECIMAL[suffix], DECIMAL_SI
-    if _EXPONENT.fullmatch(suffix):
-        exponent = int(suffix[1:])
-        if abs(exponent) > _MAX_EXPONENT:
-            raise QuantityError(_BAD_SUFFIX)
-        return Fraction(10) ** exponent, DECIMAL_EXPONENT
-    if re.fullmatch(r"[eEinumkKMGTP]*[-+]?[0-9]*", suffix):
+        return _DECIMAL[suffix], DECIMAL_SI
+    found = _EXPONENT.fullmatch(suffix)
+    if found is None or len(found[1]) > 9 or abs(int(found[1])) > _MAX_EXPONENT:
         raise QuantityError(_BAD_SUFFIX)
-    raise QuantityError(_MALFORMED)
-
-
-def _kept_text(text: str, amount: Fraction, format_: str) -> str | None:
-    # Text that already says a whole mantissa is printed as it was given; fractions are made canonical.
-    if "." in text.rstrip("."):
-        head = text.split(".", 1)[1]
-        if head and head[0].isdigit():
-            return None
-    canonical = Quantity(amount, format_)
-    return text if amount and _is_canonical_magnitude(text, canonical) else None
-
-
-def _is_canonical_magnitude(text: str, quantity: Quantity) -> bool:
-    digits = re.sub(r"[^0-9]", "", re.split(r"[a-zA-Z]", text, maxsplit=1)[0]).lstrip("0")
-    own = re.sub(r"[^0-9]", "", re.split(r"[a-zA-Z]", quantity.canonical(), maxsplit=1)[0])
-    return digits == own
+    return int(found[1]), DECIMAL_EXPONENT
 
 
 @lru_cache(maxsize=65536)
@@ -172,14 +189,21 @@ def _milli_value(text: str) -> int:
 
 def value_of(quantity: str | int | float) -> int:
     """`parse_quantity(quantity).value()`, cached."""
-    return _value(quantity if isinstance(quantity, str) else repr(quantity))
+    return _value(quantity if isinstance(quantity, str) else _written(quantity))
 
 
 def milli_value_of(quantity: str | int | float) -> int:
     """`parse_quantity(quantity).milli_value()`, cached."""
-    return _milli_value(quantity if isinstance(quantity, str) else repr(quantity))
+    return _milli_value(quantity if isinstance(quantity, str) else _written(quantity))
 
 
-def _away_from_zero(amount: Fraction) -> int:
-    magnitude = -(-abs(amount.numerator) // amount.denominator)
-    return magnitude if amount >= 0 else -magnitude
+def _written(number: int | float) -> str:
+    # repr of an int of thousands of digits is refused by Python itself.
+    if isinstance(number, int) and number.bit_length() > 4 * _MAX_DIGITS:
+        raise QuantityError(_BAD_NUMBER)
+    return repr(number)
+
+
+def _divide_up(a: int, b: int) -> int:
+    """a / b, away from zero; b > 0."""
+    return -(-a // b) if a >= 0 else a // b

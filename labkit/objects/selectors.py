@@ -4,32 +4,51 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
 
 from labkit.objects.meta import LabelSelector
+from labkit.objects.names import (
+    aggregate,
+    invalid,
+    label_key_errors,
+    label_value_errors,
+    unsupported,
+)
+from labkit.objects.names import is_label_key as is_label_key
+from labkit.objects.names import is_label_value as is_label_value
 from labkit.objects.node import Node, Taint
 from labkit.objects.pod import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Pod, Toleration
 
 Labels = Mapping[str, str]
 
-_LABEL_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
-_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_LABEL_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
+_NODE_OPERATORS = (*_LABEL_OPERATORS, "Gt", "Lt")
 _INT = re.compile(r"[+-]?[0-9]+")
 _CANONICAL_INT = re.compile(r"0|-?[1-9][0-9]*")
 _MIN_INT64, _MAX_INT64 = -(2**63), 2**63 - 1
+#: Python refuses to read integers of thousands of digits.
+_LONGEST_INT = 1000
 
 
 class SelectorError(ValueError):
-    """A selector that Kubernetes refuses to parse."""
+    """A selector that Kubernetes refuses to parse. `messages`: one for each thing that is wrong."""
+
+    def __init__(self, *messages: str) -> None:
+        super().__init__(aggregate(messages))
+        self.messages = messages
 
 
 class Requirement:
-    """`key operator values`; call `matches(labels)`."""
+    """`key operator values`; call `matches(labels)`. SelectorError, with `path` before the field, when malformed."""
 
     __slots__ = ("_test", "key", "operator", "values")
 
-    def __init__(self, key: str, operator: str, values: Sequence[str]) -> None:
-        _check_requirement(key, operator, values)
+    def __init__(self, key: str, operator: str, values: Sequence[str], path: str = "") -> None:
+        if operator not in _NODE_OPERATORS:
+            where = f"{path}.operator" if path else "operator"
+            raise SelectorError(unsupported(where, operator, _NODE_OPERATORS))
+        errors = _requirement_errors(key, operator, values, path)
+        if errors:
+            raise SelectorError(*errors)
         self.key = key
         self.operator = operator
         self.values = tuple(values)
@@ -106,11 +125,13 @@ def compile_label_selector(selector: LabelSelector | None) -> Selector:
     if not selector.match_labels and not selector.match_expressions:
         return EVERYTHING
     # Equality from matchLabels goes through the same validation as an In with one value.
-    for key, value in selector.match_labels.items():
-        _check_requirement(key, "In", (value,))
+    for key, value in sorted(selector.match_labels.items()):
+        errors = _requirement_errors(key, "In", (value,), "")
+        if errors:
+            raise SelectorError(*errors)
     rest = []
     for e in selector.match_expressions:
-        if e.operator not in ("In", "NotIn", "Exists", "DoesNotExist"):
+        if e.operator not in _LABEL_OPERATORS:
             raise SelectorError(f'"{e.operator}" is not a valid label selector operator')
         rest.append(Requirement(e.key, e.operator, e.values))
     return Selector(selector.match_labels, rest)
@@ -122,22 +143,26 @@ def selector_from_map(labels: Mapping[str, str] | None) -> Selector:
 
 
 class NodeSelectorTermMatcher:
-    """One term. `error` holds the parse error of a term that never matches."""
+    """One term. `error` holds the parse error of a term that never matches; `path` is where the term stands."""
 
     __slots__ = ("_fields", "_labels", "empty", "error")
 
-    def __init__(self, term: NodeSelectorTerm) -> None:
+    def __init__(self, term: NodeSelectorTerm, path: str = "") -> None:
         self.empty = not term.match_expressions and not term.match_fields
         self.error: SelectorError | None = None
         self._labels: list[Requirement] = []
-        self._fields: list[NodeSelectorRequirement] = []
-        try:
-            self._labels = [Requirement(e.key, e.operator, e.values) for e in term.match_expressions]
-            for f in term.match_fields:
-                _check_field(f)
-                self._fields.append(f)
-        except SelectorError as e:
-            self.error = e
+        self._fields = term.match_fields
+        messages: list[str] = []
+        below = f"{path}." if path else ""
+        for i, e in enumerate(term.match_expressions):
+            try:
+                self._labels.append(Requirement(e.key, e.operator, e.values, f"{below}matchExpressions[{i}]"))
+            except SelectorError as error:
+                messages += error.messages
+        for i, f in enumerate(term.match_fields):
+            messages += _field_errors(f, f"{below}matchFields[{i}]")
+        if messages:
+            self.error = SelectorError(*messages)
 
     def matches(self, node: Node) -> bool:
         """Expressions on labels AND fields on the name; empty and broken terms never match."""
@@ -162,14 +187,15 @@ class NodeSelectorMatcher:
     __slots__ = ("terms",)
 
     def __init__(self, selector: NodeSelector) -> None:
-        self.terms = [
-            m for m in (NodeSelectorTermMatcher(t) for t in selector.node_selector_terms) if not m.empty
-        ]
+        terms = enumerate(selector.node_selector_terms)
+        matchers = (NodeSelectorTermMatcher(t, f"nodeSelectorTerms[{i}]") for i, t in terms)
+        self.terms = [m for m in matchers if not m.empty]
 
     @property
     def error(self) -> SelectorError | None:
-        """The first term's parse error, if any."""
-        return next((t.error for t in self.terms if t.error is not None), None)
+        """All that is wrong with any term, or None."""
+        messages = [m for t in self.terms if t.error is not None for m in t.error.messages]
+        return SelectorError(*messages) if messages else None
 
     def matches(self, node: Node) -> bool:
         """True when some term matches."""
@@ -249,24 +275,9 @@ def find_untolerated_taint(
 # --- requirement checks -----------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=8192)
-def is_label_key(key: str) -> bool:
-    """A valid (optionally prefixed) label key."""
-    prefix, slash, name = key.rpartition("/")
-    if slash and (not prefix or len(prefix) > 253 or not _SUBDOMAIN.fullmatch(prefix)):
-        return False
-    return 0 < len(name) <= 63 and bool(_LABEL_NAME.fullmatch(name))
-
-
-@lru_cache(maxsize=8192)
-def is_label_value(value: str) -> bool:
-    """A valid label value; empty is valid."""
-    return value == "" or (len(value) <= 63 and bool(_LABEL_NAME.fullmatch(value)))
-
-
 def parse_int64(text: str) -> int | None:
     """A base-10 int64 as Go's ParseInt reads it, or None."""
-    if not _INT.fullmatch(text) or not text.isascii():
+    if len(text) > _LONGEST_INT or not _INT.fullmatch(text):
         return None
     number = int(text)
     return number if _MIN_INT64 <= number <= _MAX_INT64 else None
@@ -276,40 +287,37 @@ def _canonical_int(text: str) -> int | None:
     return parse_int64(text) if _CANONICAL_INT.fullmatch(text) else None
 
 
-def _check_requirement(key: str, operator: str, values: Sequence[str]) -> None:
+def _requirement_errors(key: str, operator: str, values: Sequence[str], path: str) -> list[str]:
+    found = []
+    below = f"{path}." if path else ""
     if not is_label_key(key):
-        raise SelectorError(f'key: Invalid value: "{key}": is not a valid label key')
-    if operator in ("In", "NotIn"):
-        if not values:
-            raise SelectorError(
-                "values: Invalid value: null: for 'in', 'notin' operators, values set can't be empty"
-            )
-    elif operator in ("Exists", "DoesNotExist"):
-        if values:
-            raise SelectorError(
-                "values: Invalid value: values set must be empty for exists and does not exist"
-            )
-    elif operator in ("Gt", "Lt"):
-        if len(values) != 1:
-            raise SelectorError(
-                "values: Invalid value: for 'Gt', 'Lt' operators, exactly one value is required"
-            )
-        if parse_int64(values[0]) is None:
-            raise SelectorError(
-                f"values[0]: Invalid value: \"{values[0]}\": for 'Gt', 'Lt' operators, the value must be an integer"
-            )
-    else:
-        raise SelectorError(f'"{operator}" is not a valid label selector operator')
+        found.append(invalid(f"{below}key", key, "; ".join(label_key_errors(key))))
+    detail = None
+    if operator in ("In", "NotIn") and not values:
+        detail = "for 'in', 'notin' operators, values set can't be empty"
+    elif operator in ("Exists", "DoesNotExist") and values:
+        detail = "values set must be empty for exists and does not exist"
+    elif operator in ("Gt", "Lt") and len(values) != 1:
+        detail = "for 'Gt', 'Lt' operators, exactly one value is required"
+    if detail is not None:
+        found.append(invalid(f"{below}values", values, detail))
+    if operator in ("Gt", "Lt"):
+        detail = "for 'Gt', 'Lt' operators, the value must be an integer"
+        found += [
+            invalid(f"{below}values[{i}]", v, detail) for i, v in enumerate(values) if parse_int64(v) is None
+        ]
     for i, value in enumerate(values):
         if not is_label_value(value):
-            raise SelectorError(f'values[{i}][{key}]: Invalid value: "{value}": is not a valid label value')
+            found.append(invalid(f"{below}values[{i}][{key}]", value, "; ".join(label_value_errors(value))))
+    return found
 
 
-def _check_field(field: NodeSelectorRequirement) -> None:
+def _field_errors(field: NodeSelectorRequirement, path: str) -> list[str]:
     if field.operator not in ("In", "NotIn"):
-        raise SelectorError(f'"{field.operator}" is not a valid field selector operator')
+        return [unsupported(f"{path}.operator", field.operator, ("In", "NotIn"))]
     if len(field.values) != 1:
-        raise SelectorError("values: Invalid value: must have one element")
+        return [invalid(f"{path}.values", field.values, "must have one element")]
+    return []
 
 
 def _test_of(operator: str, values: tuple[str, ...]) -> Callable[[str | None], bool]:
