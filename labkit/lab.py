@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from labkit.cluster.client import StoreClient
 from labkit.cluster.node_agent import NodeAgent
 from labkit.cluster.store import Store
+from labkit.config import SchedulerConfig, load_config
 from labkit.engine.queue import QueueView
 from labkit.engine.scheduler import Scheduler
 from labkit.engine.trace import Trace
@@ -118,9 +119,11 @@ class Lab:
         self.client = StoreClient(self.store, field_manager="labkit")
         self.agent = NodeAgent(self.store, self.clock)
         self.config = config
+        loaded = load_config(config)
         self.scheduler = Scheduler(
             StoreClient(self.store, field_manager="kube-scheduler"),
-            config,
+            loaded,
+            extenders=_extenders(loaded),
             clock=self.clock,
             plugins=plugins,
             seed=seed,
@@ -175,8 +178,6 @@ class Lab:
                 word = "unchanged" if same else "changed"
                 if isinstance(raw.get("status"), dict):
                     self._set_status(changed, raw["status"])
-        except LabError:
-            raise
         except Exception as e:
             if not hasattr(e, "code"):
                 raise
@@ -426,6 +427,14 @@ class PluginSwitches:
 
     def __repr__(self) -> str:
         return f"<plugins: {', '.join(f'{n} ×{w}' for n, w in self.weights().items())}>"
+
+
+def _extenders(config: SchedulerConfig) -> list[Any]:
+    if not config.extenders:
+        return []
+    from labkit.extender.client import build_extenders
+
+    return list(build_extenders(config))
 
 
 def _node_of(pod: RawObject) -> str:

@@ -42,6 +42,7 @@ def register(app: typer.Typer) -> None:
         from labkit.config import FeatureGates, load_config
         from labkit.engine.metrics import Metrics
         from labkit.errors import LabError
+        from labkit.extender.client import build_extenders
         from labkit.extender.service import load_plugin
 
         gates = FeatureGates.parse(feature_gates)
@@ -56,7 +57,9 @@ def register(app: typer.Typer) -> None:
         plugins = [load_plugin(p) for p in plugin or ()]
         path = kubeconfig or loaded.client_connection.kubeconfig or None
         client = connect(path, in_cluster=in_cluster, context=context)
-        live = LiveScheduler(client, loaded, plugins=plugins, metrics=Metrics())
+        live = LiveScheduler(
+            client, loaded, plugins=plugins, metrics=Metrics(), extenders=build_extenders(loaded)
+        )
         health = HealthServer(live, host, metrics_port, live.scheduler.metrics)
         signal.signal(signal.SIGTERM, lambda *_: live.stop())
         signal.signal(signal.SIGINT, lambda *_: live.stop())
@@ -67,4 +70,3 @@ def register(app: typer.Typer) -> None:
         if live.lost_leadership:
             typer.echo("leadership was lost", err=True)
             raise typer.Exit(1)
-

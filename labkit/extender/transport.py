@@ -79,8 +79,6 @@ def _go_text(e: BaseException, url: str) -> str:
     """The words in which Go's client reports the same failure."""
     if isinstance(e, urllib3.exceptions.MaxRetryError) and e.reason is not None:
         return _go_text(e.reason, url)
-    if isinstance(e, urllib3.exceptions.TimeoutError):
-        return "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
     parts = urllib3.util.parse_url(url)
     host, port = parts.host or "", parts.port or (443 if parts.scheme == "https" else 80)
     cause: BaseException | None = e
@@ -94,6 +92,8 @@ def _go_text(e: BaseException, url: str) -> str:
         if isinstance(cause, ssl.SSLCertVerificationError):
             return f"tls: failed to verify certificate: x509: {cause.verify_message}"
         cause = cause.__cause__ or cause.__context__
+    if isinstance(e, urllib3.exceptions.TimeoutError):
+        return "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
     return "EOF" if isinstance(e, urllib3.exceptions.ProtocolError) else str(e)
 
 
@@ -118,7 +118,7 @@ def _ssl_context(enable_https: bool, tls: Any) -> ssl.SSLContext:
         return context
     try:
         if has_ca:
-            data = base64.b64decode(tls.ca_data).decode() if tls.ca_data else Path(tls.ca_file).read_text()
+            data = _bytes(tls.ca_data).decode() if tls.ca_data else Path(tls.ca_file).read_text()
             context.load_verify_locations(cadata=data)
         if tls.cert_data or tls.cert_file:
             _load_client_certificate(context, tls)
@@ -135,7 +135,12 @@ def _load_client_certificate(context: ssl.SSLContext, tls: Any) -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         cert, key = Path(folder) / "cert.pem", Path(folder) / "key.pem"
-        cert.write_bytes(base64.b64decode(tls.cert_data))
+        cert.write_bytes(_bytes(tls.cert_data))
         key.touch(mode=0o600)
-        key.write_bytes(base64.b64decode(tls.key_data) if tls.key_data else Path(tls.key_file).read_bytes())
+        key.write_bytes(_bytes(tls.key_data) if tls.key_data else Path(tls.key_file).read_bytes())
         context.load_cert_chain(str(cert), str(key))
+
+
+def _bytes(data: bytes | str) -> bytes:
+    """PEM bytes; text is base64, as in a configuration file."""
+    return data if isinstance(data, bytes) else base64.b64decode(data)
