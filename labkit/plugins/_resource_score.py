@@ -1,25 +1,27 @@
-"""Vectors and strategies behind the resource scores (spec 11 §11.6).
-
-A score looks at `(requested, allocatable)` per configured resource, in millicores, bytes or units.
-"""
+"""Vectors and strategies behind the resource scores (spec 11 §11.6), in millicores, bytes or units."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from labkit.framework.node_info import NodeInfo
-from labkit.framework.resource import Resource, is_scalar
+from labkit.framework.resource import is_scalar
+from labkit.objects.quantity import Quantity
 from labkit.plugins._normalize import truncating_div
 
 #: (resource name, weight)
 Weighted = Sequence[tuple[str, int]]
-#: (requested incl. the pod, allocatable, weight) of one resource that the node has.
-Entry = tuple[int, int, int]
+#: (resource name, what the pod asks for, weight)
+Plan = Sequence[tuple[str, int, int]]
+#: (taken by placed pods, what the pod asks for, allocatable, weight) of one resource that the node has.
+Entry = tuple[int, int, int, int]
 Strategy = Callable[[Sequence[Entry]], int]
 #: (utilisation 0..100, score 0..100)
 Shape = Sequence[tuple[int, int]]
+
+_MAX_INT64 = 2**63 - 1
 
 DEFAULT_RESOURCES: Weighted = (("cpu", 1), ("memory", 1))
 
@@ -33,36 +35,48 @@ def weighted_resources(raw: Any) -> Weighted:
     return tuple(found) or DEFAULT_RESOURCES
 
 
-def entries(resources: Weighted, pod: Resource, node: NodeInfo, *, non_zero: bool) -> list[Entry]:
-    """What each configured resource of `node` would look like with the pod on it.
+def request_units(amounts: Mapping[str, Quantity]) -> dict[str, int]:
+    """A request as scores count it: millicores of cpu, whole units of all else; also names unknown to nodes."""
+    return {name: q.milli_value() if name == "cpu" else q.value() for name, q in amounts.items()}
 
-    Resources that the node does not have, and scalar resources that the pod does not ask for, are left out.
+
+def plan(resources: Weighted, units: Mapping[str, int]) -> Plan:
+    """What to look at on every node for a pod that requests `units`.
+
+    Scalar resources that the pod does not ask for are left out.
+    """
+    found = ((name, units.get(name, 0), weight) for name, weight in resources)
+    return [(name, asked, weight) for name, asked, weight in found if asked or not is_scalar(name)]
+
+
+def entries(looked_at: Plan, node: NodeInfo, *, non_zero: bool) -> list[Entry]:
+    """What each planned resource of `node` would look like with the pod on it; what the node lacks is left out.
+
     `non_zero`: count placed pods with the scoring defaults for cpu and memory.
     """
+    offered, used = node.allocatable, node.requested
     found: list[Entry] = []
-    for name, weight in resources:
-        asked = pod.get(name)
-        if asked == 0 and is_scalar(name):
-            continue
-        allocatable = node.allocatable.get(name) if name != "pods" else 0
-        if allocatable == 0:
-            continue
-        if non_zero and name == "cpu":
-            used = node.non_zero_cpu
-        elif non_zero and name == "memory":
-            used = node.non_zero_memory
+    for name, asked, weight in looked_at:
+        if name == "cpu":
+            total, taken = offered.milli_cpu, node.non_zero_cpu if non_zero else used.milli_cpu
+        elif name == "memory":
+            total, taken = offered.memory, node.non_zero_memory if non_zero else used.memory
+        elif name == "ephemeral-storage":
+            total, taken = offered.ephemeral_storage, used.ephemeral_storage
         else:
-            used = node.requested.get(name)
-        found.append((used + asked, allocatable, weight))
+            total, taken = offered.scalars.get(name, 0), used.scalars.get(name, 0)
+        if total:
+            found.append((taken, asked, total, weight))
     return found
 
 
 def least_allocated(found: Sequence[Entry]) -> int:
     """The free share, 0..100, averaged by weight; both divisions truncate."""
     total = weights = 0
-    for requested, allocatable, weight in found:
-        share = 0 if requested > allocatable else truncating_div((allocatable - requested) * 100, allocatable)
-        total += share * weight
+    for taken, asked, allocatable, weight in found:
+        free = allocatable - taken - asked
+        if free >= 0:
+            total += _percent(free, allocatable) * weight
         weights += weight
     return truncating_div(total, weights) if weights else 0
 
@@ -70,10 +84,18 @@ def least_allocated(found: Sequence[Entry]) -> int:
 def most_allocated(found: Sequence[Entry]) -> int:
     """The used share, 0..100, averaged by weight; both divisions truncate."""
     total = weights = 0
-    for requested, allocatable, weight in found:
-        total += truncating_div(min(requested, allocatable) * 100, allocatable) * weight
+    for taken, asked, allocatable, weight in found:
+        total += _percent(min(taken + asked, allocatable), allocatable) * weight
         weights += weight
     return truncating_div(total, weights) if weights else 0
+
+
+def _percent(part: int, whole: int) -> int:
+    hundredfold = part * 100
+    if hundredfold > _MAX_INT64:
+        # Above 92 PB the product wraps around in an int64.
+        hundredfold = (hundredfold + 2**63) % 2**64 - 2**63
+    return hundredfold // whole if hundredfold >= 0 and whole > 0 else truncating_div(hundredfold, whole)
 
 
 def requested_to_capacity_ratio(shape: Shape) -> Strategy:
@@ -81,8 +103,9 @@ def requested_to_capacity_ratio(shape: Shape) -> Strategy:
 
     def strategy(found: Sequence[Entry]) -> int:
         total = weights = 0
-        for requested, allocatable, weight in found:
-            utilization = 100 if requested > allocatable else truncating_div(requested * 100, allocatable)
+        for taken, asked, allocatable, weight in found:
+            requested = taken + asked
+            utilization = 100 if requested > allocatable else _percent(requested, allocatable)
             score = broken_linear(shape, utilization)
             if score > 0:
                 total += score * weight

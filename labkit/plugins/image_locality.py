@@ -38,7 +38,8 @@ class ImageLocality(Plugin):
 def image_score(found: int, containers: int) -> int:
     """The score for `found` scaled bytes and a pod of `containers` containers (init containers count)."""
     top = _MAX_CONTAINER_THRESHOLD * containers
-    clamped = min(max(found, _MIN_THRESHOLD), top) if top >= _MIN_THRESHOLD else top
+    # The lower bound is looked at first: without containers the upper one lies below it.
+    clamped = _MIN_THRESHOLD if found < _MIN_THRESHOLD else min(found, top)
     return truncating_div(100 * (clamped - _MIN_THRESHOLD), top - _MIN_THRESHOLD)
 
 

@@ -46,7 +46,12 @@ class NodeAffinity(Plugin):
         required = added.required_during_scheduling_ignored_during_execution if added else None
         preferred = added.preferred_during_scheduling_ignored_during_execution if added else None
         self._added_required = NodeSelectorMatcher(required) if required is not None else None
-        self._added_preferred = preferred_terms(preferred or [])
+        try:
+            self._added_preferred = preferred_terms(preferred) if preferred else None
+        except SelectorError as e:
+            raise ValueError(
+                f"parsing addedAffinity.preferredDuringSchedulingIgnoredDuringExecution: {e}"
+            ) from None
         if self._added_required is not None and self._added_required.error is not None:
             raise ValueError(
                 f"parsing addedAffinity.requiredDuringSchedulingIgnoredDuringExecution: {self._added_required.error}"
@@ -85,20 +90,23 @@ class NodeAffinity(Plugin):
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status | None:
         """Skip when neither pod nor profile prefers anything; Error when a preferred term does not parse."""
         preferred = _preferred(pod)
-        if preferred is None and not self._added_preferred:
+        if preferred is None and self._added_preferred is None:
             return Status.skip()
         try:
-            terms = preferred_terms(preferred or [])
+            state.write(_SCORE_KEY, [*(self._added_preferred or ()), *preferred_terms(preferred or [])])
         except SelectorError as e:
             return Status.as_error_of(e)
-        state.write(_SCORE_KEY, [*self._added_preferred, *terms])
         return None
 
-    def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
+    def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int | tuple[int, Status]:
         """The sum of the weights of matching terms."""
         terms: Weighted | None = state.get(_SCORE_KEY)
         if terms is None:
-            terms = [*self._added_preferred, *preferred_terms(_preferred(pod) or [])]
+            # PreScore is disabled in this profile.
+            try:
+                terms = [*(self._added_preferred or ()), *preferred_terms(_preferred(pod) or [])]
+            except SelectorError as e:
+                return 0, Status.as_error_of(e)
         return sum(weight for weight, term in terms if term.matches(node.node))
 
     def normalize_score(self, state: CycleState, pod: Pod, scores: list[NodeScore]) -> Status | None:
@@ -125,13 +133,16 @@ class NodeAffinity(Plugin):
 def preferred_terms(terms: Iterable[PreferredSchedulingTerm]) -> Weighted:
     """Weighted terms that can add something. SelectorError when one does not parse."""
     found: Weighted = []
-    for term in terms:
-        matcher = NodeSelectorTermMatcher(term.preference)
+    messages: list[str] = []
+    for i, term in enumerate(terms):
+        matcher = NodeSelectorTermMatcher(term.preference, f"[{i}]")
         if term.weight == 0 or matcher.empty:
             continue
         if matcher.error is not None:
-            raise matcher.error
+            messages += matcher.error.messages
         found.append((term.weight, matcher))
+    if messages:
+        raise SelectorError(*messages)
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from labkit.framework.cycle_state import CycleState
+from labkit.framework.cycle_state import CycleState, MissingStateError
 from labkit.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, QueueingHint
 from labkit.framework.node_info import NodeInfo
 from labkit.framework.plugin import Plugin
@@ -17,6 +17,16 @@ _KEY = "PreFilterNodeDeclaredFeatures"
 _REJECTED = Status.unresolvable("node(s) didn't match Pod's required features", plugin="NodeDeclaredFeatures")
 _RESTART_ALL = "RestartAllContainersOnContainerExits"
 _USER_NAMESPACES = "UserNamespacesHostNetworkSupport"
+
+
+#: Registered features, in order.
+_KNOWN = (
+    "ExtendWebSocketsToKubelet",
+    "InPlacePodLevelResourcesVerticalScaling",
+    "InPlacePodVerticalScalingInitContainers",
+    _RESTART_ALL,
+    _USER_NAMESPACES,
+)
 
 
 class NodeDeclaredFeatures(Plugin):
@@ -32,7 +42,9 @@ class NodeDeclaredFeatures(Plugin):
 
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         """UnschedulableAndUnresolvable unless all required features are declared."""
-        required: tuple[str, ...] = state.get(_KEY) or required_features(pod)
+        required: tuple[str, ...] | None = state.get(_KEY)
+        if required is None:
+            raise MissingStateError(f'error reading "{_KEY}" from cycle-state: not found')
         return None if declares(node.node.status.declared_features, required) else _REJECTED
 
     def events_to_register(self) -> list[ClusterEventWithHint]:
@@ -61,22 +73,14 @@ def required_features(pod: Pod) -> tuple[str, ...]:
 def declares(declared: Sequence[str], required: Sequence[str]) -> bool:
     """Subset test by one walk over the declared list, which is expected in order: names out of order may be missed."""
     i = 0
-    known = sorted({_RESTART_ALL, _USER_NAMESPACES, *_OTHER_KNOWN})
     found: set[str] = set()
     for name in declared:
-        while i < len(known) and known[i] < name:
+        while i < len(_KNOWN) and _KNOWN[i] < name:
             i += 1
-        if i < len(known) and known[i] == name:
+        if i < len(_KNOWN) and _KNOWN[i] == name:
             found.add(name)
             i += 1
     return all(r in found for r in required)
-
-
-_OTHER_KNOWN = (
-    "ExtendWebSocketsToKubelet",
-    "InPlacePodLevelResourcesVerticalScaling",
-    "InPlacePodVerticalScalingInitContainers",
-)
 
 
 def _features_changed(pod: Pod, old: Node | None, new: Node | None) -> QueueingHint:

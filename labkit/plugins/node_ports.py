@@ -12,6 +12,7 @@ from labkit.framework.plugin import Plugin
 from labkit.framework.status import Status
 from labkit.objects.pod import Pod
 
+_KEY = "PreFilterNodePorts"
 _ANY_IP = "0.0.0.0"
 _REJECTED = Status.unschedulable(
     "node(s) didn't have free ports for the requested pod ports", plugin="NodePorts"
@@ -25,11 +26,16 @@ class NodePorts(Plugin):
 
     def pre_filter(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status | None:
         """Skip when the pod wants no host port."""
-        return None if pod_info(pod).host_ports else Status.skip()
+        wanted = pod_info(pod).host_ports
+        if not wanted:
+            return Status.skip()
+        state.write(_KEY, wanted)
+        return None
 
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         """Unschedulable when any wanted port conflicts."""
-        return _REJECTED if conflict(pod_info(pod).host_ports, node.used_ports) else None
+        wanted: Sequence[HostPort] = state.read(_KEY, "error reading")
+        return _REJECTED if conflict(wanted, node.used_ports) else None
 
     def events_to_register(self) -> list[ClusterEventWithHint]:
         """A pod that leaves and frees a wanted port, or a new node."""

@@ -21,10 +21,13 @@ from labkit.framework.status import Code, Status
 from labkit.objects.node import Node
 from labkit.objects.pod import Pod
 from labkit.plugins._resource_score import (
+    Plan,
     Strategy,
     entries,
     least_allocated,
     most_allocated,
+    plan,
+    request_units,
     requested_to_capacity_ratio,
     weighted_resources,
 )
@@ -48,54 +51,26 @@ class NodeResourcesFit(Plugin):
 
     def pre_filter(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status | None:
         """Compute the request. Never skips: a pod without requests still needs a place among the node's pods."""
-        state.write(_FILTER_KEY, _incoming(pod))
+        request = _incoming(pod)
+        state.write(_FILTER_KEY, (request, [n for n in _asked_scalars(request) if not self._ignores(n[0])]))
         return None
 
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         """All reasons at once; unresolvable when some request exceeds what the whole node offers."""
-        request: Resource = state.get(_FILTER_KEY) or _incoming(pod)
-        return self.fits(request, node)
-
-    def fits(self, request: Resource, node: NodeInfo) -> Status | None:
-        """The verdict on `request` and a node, without a cycle state."""
-        reasons: list[str] = []
-        hopeless = False
-        offered, used = node.allocatable, node.requested
-        if len(node.pods) + 1 > offered.allowed_pod_number:
-            reasons.append("Too many pods")
-        cpu, memory, storage = request.milli_cpu, request.memory, request.ephemeral_storage
-        if cpu > 0 and cpu > offered.milli_cpu - used.milli_cpu:
-            reasons.append("Insufficient cpu")
-            hopeless |= cpu > offered.milli_cpu
-        if memory > 0 and memory > offered.memory - used.memory:
-            reasons.append("Insufficient memory")
-            hopeless |= memory > offered.memory
-        if storage > 0 and storage > offered.ephemeral_storage - used.ephemeral_storage:
-            reasons.append("Insufficient ephemeral-storage")
-            hopeless |= storage > offered.ephemeral_storage
-        if request.scalars:
-            for name in sorted(request.scalars):
-                asked = request.scalars[name]
-                if asked == 0 or self._ignores(name):
-                    continue
-                total = offered.scalars.get(name, 0)
-                if asked > total - used.scalars.get(name, 0):
-                    reasons.append(f"Insufficient {name}")
-                    hopeless |= asked > total
-        if not reasons:
-            return None
-        code = Code.UNSCHEDULABLE_AND_UNRESOLVABLE if hopeless else Code.UNSCHEDULABLE
-        return Status(code, *reasons, plugin=self.name)
+        request, scalars = state.read(_FILTER_KEY, "error reading")
+        return _verdict(request, scalars, node)
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status | None:
         """Compute the request as scoring counts it: containers only, with defaults for what they leave out."""
-        state.write(_SCORE_KEY, _for_scoring(pod))
+        state.write(_SCORE_KEY, plan(self._resources, _units_for_scoring(pod)))
         return None
 
     def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int | tuple[int, Status | None]:
         """The strategy's result, 0..100; not normalised."""
-        request: Resource = state.get(_SCORE_KEY) or _for_scoring(pod)
-        return self._strategy(entries(self._resources, request, node, non_zero=True))
+        looked_at: Plan | None = state.get(_SCORE_KEY)
+        if looked_at is None:
+            looked_at = plan(self._resources, _units_for_scoring(pod))
+        return self._strategy(entries(looked_at, node, non_zero=True))
 
     def events_to_register(self) -> list[ClusterEventWithHint]:
         """Room made by a pod that goes or shrinks, or by a node that comes or grows."""
@@ -129,7 +104,8 @@ class NodeResourcesFit(Plugin):
         if new is None:
             return QueueingHint.SKIP
         request = _incoming(pod)
-        if self.fits(request, NodeInfo(new)) is not None:
+        # Ignored resources are ignored by Filter alone, not here.
+        if _verdict(request, _asked_scalars(request), NodeInfo(new)) is not None:
             return QueueingHint.SKIP
         if old is None:
             return QueueingHint.QUEUE
@@ -139,6 +115,37 @@ class NodeResourcesFit(Plugin):
             request.get(n) > 0 and after.get(n) > before.get(n) for n in names
         )
         return QueueingHint.QUEUE if grew else QueueingHint.SKIP
+
+
+def _asked_scalars(request: Resource) -> list[tuple[str, int]]:
+    return sorted((name, asked) for name, asked in request.scalars.items() if asked)
+
+
+def _verdict(request: Resource, scalars: Sequence[tuple[str, int]], node: NodeInfo) -> Status | None:
+    reasons: list[str] = []
+    hopeless = False
+    offered, used = node.allocatable, node.requested
+    if len(node.pods) + 1 > offered.allowed_pod_number:
+        reasons.append("Too many pods")
+    cpu, memory, storage = request.milli_cpu, request.memory, request.ephemeral_storage
+    if cpu > 0 and cpu > offered.milli_cpu - used.milli_cpu:
+        reasons.append("Insufficient cpu")
+        hopeless |= cpu > offered.milli_cpu
+    if memory > 0 and memory > offered.memory - used.memory:
+        reasons.append("Insufficient memory")
+        hopeless |= memory > offered.memory
+    if storage > 0 and storage > offered.ephemeral_storage - used.ephemeral_storage:
+        reasons.append("Insufficient ephemeral-storage")
+        hopeless |= storage > offered.ephemeral_storage
+    for name, asked in scalars:
+        total = offered.scalars.get(name, 0)
+        if asked > total - used.scalars.get(name, 0):
+            reasons.append(f"Insufficient {name}")
+            hopeless |= asked > total
+    if not reasons:
+        return None
+    code = Code.UNSCHEDULABLE_AND_UNRESOLVABLE if hopeless else Code.UNSCHEDULABLE
+    return Status(code, *reasons, plugin="NodeResourcesFit")
 
 
 def _device_class(pod: Pod, old: Any, new: Any) -> QueueingHint:
@@ -162,12 +169,12 @@ def _incoming(pod: Pod) -> Resource:
     return cached
 
 
-def _for_scoring(pod: Pod) -> Resource:
+def _units_for_scoring(pod: Pod) -> dict[str, int]:
     # Pod-level requests are not looked at here: the scorer's own copy of the feature switch is never set.
-    cached: Resource | None = pod.__dict__.get("_fit_score_request")
+    cached: dict[str, int] | None = pod.__dict__.get("_fit_score_units")
     if cached is None:
-        found = Resource.of_quantities(pod_requests(pod, pod_level=False, defaults=NON_ZERO_DEFAULTS))
-        cached = pod.__dict__["_fit_score_request"] = found
+        found = request_units(pod_requests(pod, pod_level=False, defaults=NON_ZERO_DEFAULTS))
+        cached = pod.__dict__["_fit_score_units"] = found
     return cached
 
 
