@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from labkit.objects.names import is_label_key
 from labkit.objects.node import Node
 from labkit.objects.quantity import Quantity, milli_value_of, value_of
-
-_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
-_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
 
 def is_native(name: str) -> bool:
@@ -22,15 +19,8 @@ def is_native(name: str) -> bool:
 @lru_cache(maxsize=4096)
 def is_extended(name: str) -> bool:
     """A resource that somebody outside Kubernetes named, such as `nvidia.com/gpu`."""
-    if is_native(name) or name.startswith("requests."):
-        return False
-    prefix, _, rest = f"requests.{name}".partition("/")
-    return (
-        "/" not in rest
-        and len(prefix) <= 253
-        and bool(_SUBDOMAIN.fullmatch(prefix))
-        and bool(_NAME.fullmatch(rest))
-    )
+    # The name must also do as a quota's, which puts "requests." before it.
+    return not is_native(name) and not name.startswith("requests.") and is_label_key(f"requests.{name}")
 
 
 @lru_cache(maxsize=4096)
