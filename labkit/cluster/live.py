@@ -316,6 +316,8 @@ def connect(
     from kubernetes.client import Configuration
 
     configuration = Configuration()
+    # One connection a watch, and some for requests.
+    configuration.connection_pool_maxsize = 64
     try:
         if in_cluster:
             config.load_incluster_config(client_configuration=configuration)
