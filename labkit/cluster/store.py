@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from labkit.cluster import store_events, store_quota, store_writes
-from labkit.cluster.store_errors import ApiError, bad_request, expired, internal, no_such_resource, not_found
+from labkit.cluster.store_errors import ApiError, internal, no_such_resource, not_found
+from labkit.cluster.store_keys import key_of, object_key, select, table_at
 from labkit.cluster.store_metadata import DEFAULT_OPTIONS, Ids, WriteOptions
 from labkit.cluster.store_schema import copy as deep_copy
 from labkit.cluster.store_selectors import Match, compile_selectors
-from labkit.cluster.store_times import Clock, format_time
+from labkit.cluster.store_times import Clock, RealTime, format_time
 from labkit.cluster.store_types import (
     EVENT,
     RESOURCE_QUOTA,
@@ -33,13 +34,6 @@ Kind = str | ResourceType
 Objects = list[dict[str, Any]]
 #: (event type, old object or None, new object or None); the dicts are the store's own: never write them.
 Callback = Callable[[str, dict[str, Any] | None, dict[str, Any] | None], None]
-
-
-class _RealTime:
-    def now(self) -> float:
-        import time
-
-        return time.time()
 
 
 class Store:
@@ -64,7 +58,7 @@ class Store:
         bootstrap: bool = True,
         synchronous: str = "NORMAL",
     ) -> None:
-        self.clock: Clock = clock or _RealTime()
+        self.clock: Clock = clock or RealTime()
         self.admission = admission
         self.taint_new_nodes = taint_new_nodes
         #: Set by a garbage collector: then Foreground and Orphan deletion leave it their finalizers.
@@ -175,28 +169,11 @@ class Store:
         self, resource: ResourceType, namespace: str | None, match: Match | None, *, at: int | None = None
     ) -> Objects:
         """The store's own objects that match, ordered, as of version `at`. ApiError 410 when that is lost."""
-        table: Mapping[str, dict[str, Any]] = self._objects[stored_type(resource)]
+        kept = stored_type(resource)
+        table: Mapping[str, dict[str, Any]] = self._objects[kept]
         if at is not None and at < self._version:
-            table = self._table_at(stored_type(resource), at)
-        prefix = f"{namespace}/" if namespace and resource.namespaced else ""
-        keys = sorted(k for k in table if k.startswith(prefix)) if prefix else sorted(table)
-        found = (table[k] for k in keys)
-        return list(found) if match is None else [o for o in found if match(o)]
-
-    def _table_at(self, resource: ResourceType, version: int) -> dict[str, dict[str, Any]]:
-        history = self._histories[resource]
-        if version < history.lost_version:
-            raise expired()
-        table = dict(self._objects[resource])
-        for change in reversed(history.changes):
-            if change.version <= version:
-                break
-            key = object_key(resource, change.new)
-            if change.old is None:
-                table.pop(key, None)
-            else:
-                table[key] = change.old
-        return table
+            table = table_at(kept, table, self._histories[kept], at)
+        return select(kept, table, namespace, match)
 
     @property
     def _has_quotas(self) -> bool:
@@ -463,24 +440,3 @@ class Store:
             if self._database is not None:
                 self._database.close()
                 self._database = None
-
-
-def key_of(resource: ResourceType, name: str, namespace: str | None) -> str:
-    """`namespace/name`, or `name` for what has no namespace."""
-    return f"{namespace or 'default'}/{name}" if resource.namespaced else name
-
-
-def object_key(resource: ResourceType, obj: dict[str, Any]) -> str:
-    """The key of an object."""
-    meta = obj["metadata"]
-    return key_of(resource, meta["name"], meta.get("namespace"))
-
-
-def check_version_text(text: str) -> int:
-    """A resourceVersion from a query as a number. ApiError 400 when it is none."""
-    if not text.isascii() or not text.isdigit():
-        raise bad_request(
-            f'invalid resource version: resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": '
-            "invalid syntax"
-        )
-    return int(text)

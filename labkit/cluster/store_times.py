@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Protocol
@@ -17,6 +18,14 @@ class Clock(Protocol):
 
     def now(self) -> float:
         """Seconds since the Unix epoch."""
+
+
+class RealTime:
+    """The machine's clock."""
+
+    def now(self) -> float:
+        """Seconds since the Unix epoch."""
+        return time.time()
 
 
 def _parse(text: str) -> tuple[datetime, int]:

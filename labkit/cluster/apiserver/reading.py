@@ -10,7 +10,7 @@ from labkit.cluster import store_events
 from labkit.cluster.apiserver import tables
 from labkit.cluster.apiserver.requests import Accepted, Request, Target
 from labkit.cluster.apiserver.responses import Response, bare, encode, json_response, list_body, yaml_response
-from labkit.cluster.store import Store, check_version_text, key_of, object_key
+from labkit.cluster.store import Store
 from labkit.cluster.store_errors import (
     Cause,
     bad_request,
@@ -20,6 +20,7 @@ from labkit.cluster.store_errors import (
     not_found,
     too_large_version,
 )
+from labkit.cluster.store_keys import check_version_text, key_of, object_key
 from labkit.cluster.store_selectors import Match, compile_selectors
 from labkit.cluster.store_types import ResourceType, stored_type
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import json
 import secrets
 import shutil
 import socket
@@ -12,11 +11,13 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from labkit.cluster.apiserver.app import ApiServer
 from labkit.cluster.apiserver.auth import ADMIN, Authenticator
+from labkit.cluster.apiserver.kubeconfig import write_kubeconfig
 from labkit.cluster.apiserver.tls import Certificates, ensure_certificates, write_private
+from labkit.cluster.apiserver.workers import NamespaceCleaner, PodReaper
 from labkit.cluster.store import Store
 from labkit.errors import LabError
 
@@ -110,10 +111,10 @@ def serve(
     cleanups: list[Callable[[], None]] = []
     if temporary is not None:
         cleanups.append(lambda: shutil.rmtree(temporary, ignore_errors=True))
-    namespaces = _NamespaceCleaner(store)
+    namespaces = NamespaceCleaner(store)
     cleanups.append(namespaces.stop)
     if reap_pods:
-        cleanups.append(_PodReaper(store).stop)
+        cleanups.append(PodReaper(store).stop)
 
     def clean_up() -> None:
         while cleanups:
@@ -214,131 +215,6 @@ def _kept_token(directory: Path) -> str:
             f"cannot write to {directory}: {e.strerror}", hint="give a directory that you may write to"
         ) from e
     return token
-
-
-def write_kubeconfig(path: Path, url: str, token: str, certificates: Certificates | None) -> None:
-    """A kubeconfig for this server alone. LabError when it cannot be written."""
-    import base64
-
-    cluster: dict[str, Any] = {"server": url}
-    user: dict[str, Any] = {"token": token}
-    if certificates is not None:
-
-        def data(file: Path) -> str:
-            return base64.b64encode(file.read_bytes()).decode()
-
-        cluster["certificate-authority-data"] = data(certificates.ca)
-        user["client-certificate-data"] = data(certificates.admin_cert)
-        user["client-key-data"] = data(certificates.admin_key)
-    config = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "labkit", "cluster": cluster}],
-        "users": [{"name": "labkit-admin", "user": user}],
-        "contexts": [{"name": "labkit", "context": {"cluster": "labkit", "user": "labkit-admin"}}],
-        "current-context": "labkit",
-    }
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # JSON is YAML, and needs no library to write.
-        write_private(path, json.dumps(config, indent=1).encode() + b"\n")
-    except OSError as e:
-        raise LabError(
-            f"cannot write the kubeconfig {path}: {e.strerror}", hint="give --kubeconfig another path"
-        ) from e
-
-
-class _Worker:
-    """A thread that runs `step` when it is woken, and every `period` seconds."""
-
-    period = 1.0
-
-    def __init__(self, store: Store) -> None:
-        self.store = store
-        self._wake = threading.Event()
-        self._ended = False
-        self._unsubscribe = store.subscribe(self._note)
-        self._thread = threading.Thread(target=self._run, name=type(self).__name__, daemon=True)
-        self._thread.start()
-
-    def _note(self, kind: str, old: dict[str, Any] | None, new: dict[str, Any] | None) -> None:
-        """Wake up if the change concerns this worker."""
-
-    def _run(self) -> None:
-        while not self._ended:
-            self._wake.wait(self.period)
-            self._wake.clear()
-            if not self._ended:
-                self.step()
-
-    def step(self) -> None:
-        """Do what there is to do."""
-
-    def stop(self) -> None:
-        """End the thread."""
-        self._ended = True
-        self._unsubscribe()
-        self._wake.set()
-        self._thread.join(timeout=5)
-
-
-class _NamespaceCleaner(_Worker):
-    """Empties namespaces that are being deleted, then removes them."""
-
-    def __init__(self, store: Store) -> None:
-        # What was being deleted when the last server of this data was killed still is.
-        namespaces = store.objects("Namespace").values()
-        self._pending = {o["metadata"]["name"] for o in namespaces if "deletionTimestamp" in o["metadata"]}
-        super().__init__(store)
-
-    def _note(self, kind: str, old: dict[str, Any] | None, new: dict[str, Any] | None) -> None:
-        if new is not None and new.get("kind") == "Namespace" and "deletionTimestamp" in new["metadata"]:
-            self._pending.add(new["metadata"]["name"])
-            self._wake.set()
-        elif (
-            kind == "DELETED"
-            and self._pending
-            and old is not None
-            and old["metadata"].get("namespace") in self._pending
-        ):
-            self._wake.set()
-
-    def step(self) -> None:
-        from labkit.cluster.store_deletion import finalize_namespace
-
-        for name in sorted(self._pending):
-            if finalize_namespace(self.store, name):
-                self._pending.discard(name)
-
-
-class _PodReaper(_Worker):
-    """Removes pods whose grace period is over, as their kubelet would."""
-
-    period = 0.5
-
-    def __init__(self, store: Store) -> None:
-        pods = store.objects("Pod").items()
-        self._dying = {key for key, pod in pods if "deletionTimestamp" in pod["metadata"]}
-        super().__init__(store)
-
-    def _note(self, kind: str, old: dict[str, Any] | None, new: dict[str, Any] | None) -> None:
-        if new is not None and new.get("kind") == "Pod" and "deletionTimestamp" in new["metadata"]:
-            self._dying.add(f"{new['metadata']['namespace']}/{new['metadata']['name']}")
-
-    def step(self) -> None:
-        from labkit.cluster.store_errors import ApiError
-        from labkit.cluster.store_times import seconds_of
-
-        for key in sorted(self._dying):
-            pod = self.store.objects("Pod").get(key)
-            if pod is None or "deletionTimestamp" not in pod["metadata"]:
-                self._dying.discard(key)
-            elif seconds_of(pod["metadata"]["deletionTimestamp"]) <= self.store.clock.now():
-                meta = pod["metadata"]
-                try:
-                    self.store.delete("Pod", meta["name"], meta["namespace"], 0, {"uid": meta["uid"]})
-                except ApiError:
-                    continue
 
 
 def run_apiserver(

@@ -1,12 +1,16 @@
-"""Durations and selectors as kubectl's tables write them."""
+"""What all tables share: columns, and durations and selectors as kubectl writes them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from labkit.cluster.store_scale import selector_text
 from labkit.cluster.store_times import seconds_of
 
+Json = dict[str, Any]
+Column = tuple[str, str, int]
 NONE, UNKNOWN, INVALID = "<none>", "<unknown>", "<invalid>"
 
 
@@ -47,3 +51,40 @@ def age(obj: dict[str, Any], now: float) -> str:
 def selector(wanted: dict[str, Any] | None) -> str:
     """A LabelSelector; `<none>` when there is none or it is empty."""
     return selector_text(wanted) or NONE
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Columns (name, type, priority), and the cells of an object at a time."""
+
+    columns: tuple[Column, ...]
+    cells: Callable[[Json, float], list[Any]]
+
+
+def columns(text: str) -> tuple[Column, ...]:
+    """`Name, Value:integer, Node*`: type after a colon, a star for what only `-o wide` shows."""
+    found = []
+    for part in text.split(", "):
+        name, _, type_ = part.rstrip("*").partition(":")
+        found.append((name, type_ or "string", 1 if part.endswith("*") else 0))
+    return tuple(found)
+
+
+def name_of(obj: Json) -> str:
+    """Its name."""
+    return str(obj["metadata"]["name"])
+
+
+def spec_of(obj: Json) -> Json:
+    """Its spec, or nothing."""
+    return obj.get("spec") or {}
+
+
+def status_of(obj: Json) -> Json:
+    """Its status, or nothing."""
+    return obj.get("status") or {}
+
+
+def since(text: str | None, now: float) -> str:
+    """Time since then."""
+    return duration(now - seconds_of(text)) if text else UNKNOWN

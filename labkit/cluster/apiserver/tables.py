@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from labkit.cluster.apiserver.table_cells import COLUMNS, DEFAULT, Cells
+from labkit.cluster.apiserver.table_cells import COLUMNS, DEFAULT
+from labkit.cluster.apiserver.table_text import Cells
 from labkit.cluster.store_types import ResourceType
 
 Json = dict[str, Any]

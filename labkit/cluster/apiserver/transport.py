@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import ssl
 from typing import Any
 
@@ -79,10 +80,12 @@ def make_server(
         server_header=False,
         date_header=True,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=2,
+        timeout_graceful_shutdown=1,
         interface="asgi3",
         proxy_headers=False,
     )
+    # Errors are answered and logged by the application; what uvicorn has to say of connections interests nobody.
+    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
     config.load()
     if certificates is not None:
         config.ssl = _context(certificates)
