@@ -187,7 +187,7 @@ def _is_text(kind: Any) -> bool:
 
 
 def to_dict(obj: KubeObject) -> RawObject:
-    """The object as Kubernetes JSON; fields at their zero value are left out."""
+    """The object as Kubernetes JSON; fields at their zero value are left out; empty objects may stay."""
     raw: RawObject = msgspec.to_builtins(obj)
     raw.setdefault("kind", obj.kind or type(obj).__name__)
     return raw
