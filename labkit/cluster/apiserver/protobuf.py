@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from labkit.cluster.store_errors import bad_request
@@ -96,10 +97,15 @@ def _text(value: Raw) -> str:
         raise ProtobufError("a string is not UTF-8") from e
 
 
+@lru_cache(maxsize=1024)
+def _by_number(name: str) -> dict[int, Field]:
+    return {f.pb: f for f in struct(name).own if f.pb}
+
+
 def _message(data: bytes, schema: Struct, depth: int) -> dict[str, Any]:
     if depth > MAX_DEPTH:
         raise ProtobufError("messages are nested too deeply")
-    by_number = {f.pb: f for f in schema.own if f.pb}
+    by_number = _by_number(schema.name)
     out: dict[str, Any] = {}
     for number, raw in _fields(data):
         field = by_number.get(number)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -136,6 +137,7 @@ class Accepted:
     discovery: str = ""
 
 
+@lru_cache(maxsize=256)
 def negotiate(accept: str | None) -> Accepted:
     """The first acceptable form that this server can give. ApiError 406 when there is none."""
     if not accept:

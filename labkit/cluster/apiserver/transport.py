@@ -28,6 +28,39 @@ def _protocol() -> type[Any]:
         return H11Protocol
 
 
+class GatheringTransport:
+    """Sends what is written in one turn of the event loop as one piece: headers and body, or a burst of events."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._parts: list[bytes] = []
+        self._loop = asyncio.get_running_loop()
+
+    def write(self, data: bytes) -> None:
+        """Send soon."""
+        if not self._parts:
+            self._loop.call_soon(self._flush)
+        self._parts.append(data)
+
+    def _flush(self) -> None:
+        if self._parts and not self._transport.is_closing():
+            self._transport.write(b"".join(self._parts))
+        self._parts.clear()
+
+    def close(self) -> None:
+        """Send what is left, and close."""
+        self._flush()
+        self._transport.close()
+
+    def abort(self) -> None:
+        """Close at once."""
+        self._parts.clear()
+        self._transport.abort()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
 class _Server(uvicorn.Server):
     """Ends the watches before it waits for connections to end."""
 
@@ -53,7 +86,7 @@ def make_server(
         """Remembers who the client's certificate says it is, for as long as the connection lasts."""
 
         def connection_made(self, transport: asyncio.Transport) -> None:
-            super().connection_made(transport)
+            super().connection_made(GatheringTransport(transport))
             certificate = transport.get_extra_info("peercert")
             if certificate and self.client is not None:
                 peers[tuple(self.client)] = certificate
