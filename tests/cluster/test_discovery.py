@@ -107,3 +107,15 @@ def test_other_paths() -> None:
         answer = api.call("GET", path)
         assert (answer.status, answer.body) == (404, b"404 page not found\n")
     assert api.call("POST", "/version", {}).status == 405
+
+
+def test_descriptions_name_real_fields() -> None:
+    """Each description for `kubectl explain` belongs to a type or field that there is."""
+    from labkit.cluster.apiserver.openapi import descriptions
+    from labkit.cluster.store_schema import struct, type_names
+
+    types = set(type_names())
+    for name in descriptions():
+        if name not in types:
+            type_name, _, field = name.rpartition(".")
+            assert field in struct(type_name).fields, name
