@@ -186,3 +186,49 @@ def test_invalid(store: Store, manifest: Any, expected: str) -> None:
     assert expected in e.value.message
     assert e.value.details is not None
     assert e.value.details["causes"]
+
+
+def test_disruption_counts(store: Store) -> None:
+    """Three ready pods, minAvailable 2 -> one disruption allowed; one pod less -> none; percentages of the owner's scale."""
+    from labkit.cluster.store_disruption import DisruptionCounter
+
+    counter = DisruptionCounter(store)
+    template = {"metadata": {"labels": {"app": "x"}}, "spec": pod()["spec"]}
+    spec = {"replicas": 3, "selector": {"matchLabels": {"app": "x"}}, "template": template}
+    owner = make(store, "ReplicaSet", "r", "apps/v1", spec=spec)
+    selector = {"matchLabels": {"app": "x"}}
+    make(store, "PodDisruptionBudget", "two", "policy/v1", spec={"minAvailable": 2, "selector": selector})
+    make(
+        store,
+        "PodDisruptionBudget",
+        "half",
+        "policy/v1",
+        spec={"maxUnavailable": "50%", "selector": selector},
+    )
+    reference = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "name": "r",
+        "uid": owner["metadata"]["uid"],
+        "controller": True,
+    }
+    for name in ("a", "b", "c"):
+        manifest = pod(name, labels={"app": "x"})
+        manifest["metadata"]["ownerReferences"] = [reference]
+        store.create(manifest)
+        ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+        store.patch("Pod", name, "default", {"status": ready}, subresource="status")
+
+    def allowed(name: str) -> int:
+        status: dict[str, Any] = store.get("PodDisruptionBudget", name)["status"]
+        return int(status["disruptionsAllowed"])
+
+    assert (allowed("two"), allowed("half")) == (1, 2)
+    store.delete("PodDisruptionBudget", "half")
+    store.evict("default", "a")
+    assert allowed("two") == 0
+    with pytest.raises(ApiError, match="disruption budget"):
+        store.evict("default", "b")
+    counter.stop()
+    store.delete("Pod", "b")
+    assert allowed("two") == 0

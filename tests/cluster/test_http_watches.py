@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import resource
 import socket
+import sys
 import threading
 from typing import Any
 
@@ -221,3 +223,41 @@ def test_stop_ends_watches(tmp_path: Any) -> None:
     port = int(handle.url.rpartition(":")[2])
     with serve(store, port, tls=False, directory=tmp_path) as again:
         assert again.url == handle.url
+
+
+def test_endless_head_and_slow_body(tmp_path: Any) -> None:
+    """Headers without end -> 431; a body that stops half-way holds nobody else up."""
+    store = Store()
+    with serve(store, tls=False, directory=tmp_path) as plain:
+        host, port = plain.url.removeprefix("http://").split(":")
+        endless = socket.create_connection((host, int(port)), timeout=60)
+        endless.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n")
+        with contextlib.suppress(OSError):
+            for i in range(2000):
+                endless.sendall(f"X-{i}: {'x' * 100}\r\n".encode())
+        with contextlib.suppress(ConnectionError):
+            assert b"431" in endless.recv(100)
+        halves = []
+        for _ in range(40):
+            half = socket.create_connection((host, int(port)), timeout=60)
+            half.sendall(f"POST {PODS} HTTP/1.1\r\nHost: x\r\nContent-Length: 500\r\n\r\n{{".encode())
+            halves.append(half)
+        quick = _raw_watch(plain, NODES + "?watch=1")
+        store.create(node("n"))
+        assert b'"n"' in _read_until(quick, b'"n"')
+        for sock in (endless, quick, *halves):
+            sock.close()
+    store.close()
+
+
+def test_without_httptools(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where httptools is missing, h11 serves: lists, writes, watches."""
+    monkeypatch.setitem(sys.modules, "uvicorn.protocols.http.httptools_impl", None)
+    store = Store()
+    with serve(store, directory=tmp_path) as handle:
+        assert call(handle, "POST", PODS, pod("h11"))[0] == 201
+        assert call(handle, "GET", PODS + "/h11")[1]["metadata"]["name"] == "h11"
+        _, response = open_watch(handle, f"{PODS}?watch=1")
+        assert json.loads(response.readline())["type"] == "ADDED"
+        response.keep.close()
+    store.close()

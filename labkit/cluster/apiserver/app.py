@@ -45,8 +45,8 @@ _VERBS = {
     "PATCH": "patch",
     "DELETE": "delete",
 }
-#: Bodies being read at once; further writers wait, so that memory stays bounded.
-_PARALLEL_BODIES = 32
+#: Large bodies being read at once, and for how long; further ones wait, so that memory stays bounded.
+_PARALLEL_BODIES, _SMALL_BODY, _BODY_SECONDS = 32, 64 * 1024, 60.0
 
 
 class ApiServer:
@@ -108,11 +108,8 @@ class ApiServer:
         authorize(self.store, user, self._attributes(request, target, watching))
         accepted = negotiate(headers.get("accept"))
         if request.method in ("POST", "PUT", "PATCH", "DELETE"):
-            assert self._bodies is not None
-            async with self._bodies:
-                request.body = await read_body(receive, headers.get("content-length"))
-                response = self._write(target, request, accepted)
-            return with_warnings(response, request.warnings)
+            request.body = await self._body(receive, headers.get("content-length"))
+            return with_warnings(self._write(target, request, accepted), request.warnings)
         if request.method not in ("GET", "HEAD"):
             raise method_not_allowed()
         if watching:
@@ -121,6 +118,16 @@ class ApiServer:
         if target.name is not None:
             return reading.get_one(self.store, target, request, accepted)
         return reading.get_list(self.store, target, request, accepted)
+
+    async def _body(self, receive: Receive, declared: str | None) -> bytes:
+        if declared is not None and declared.isdigit() and int(declared) <= _SMALL_BODY:
+            return await read_body(receive, declared)
+        assert self._bodies is not None
+        async with self._bodies:
+            try:
+                return await asyncio.wait_for(read_body(receive, declared), _BODY_SECONDS)
+            except TimeoutError:
+                raise ApiError(408, "Timeout", "the body of the request did not arrive in time", {}) from None
 
     def _write(self, target: Target, request: Request, accepted: Accepted) -> Response:
         if request.method == "POST" and target.resource.create_only and target.resource.kind != "Binding":

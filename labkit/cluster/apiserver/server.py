@@ -19,6 +19,7 @@ from labkit.cluster.apiserver.kubeconfig import write_kubeconfig
 from labkit.cluster.apiserver.tls import Certificates, ensure_certificates, write_private
 from labkit.cluster.apiserver.workers import NamespaceCleaner, PodReaper
 from labkit.cluster.store import Store
+from labkit.cluster.store_disruption import DisruptionCounter
 from labkit.errors import LabError
 
 if TYPE_CHECKING:
@@ -252,11 +253,13 @@ def run_apiserver(
             if threading.current_thread() is threading.main_thread():
                 for number in (signal.SIGINT, signal.SIGTERM):
                     signal.signal(number, lambda *_: ended.set())
+            budgets = DisruptionCounter(store)
             announce(f"serving {handle.url}")
             announce(f"export KUBECONFIG={handle.kubeconfig_path}")
             if started is not None:
                 started(handle)
             while handle.running and not ended.wait(0.5):
                 pass
+            budgets.stop()
     finally:
         store.close()

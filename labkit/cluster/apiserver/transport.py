@@ -15,17 +15,42 @@ from labkit.cluster.apiserver.tls import Certificates
 from labkit.cluster.store import Store
 
 KEEP_ALIVE_SECONDS = 120
+MAX_HEAD = 64 * 1024
+_TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 
-def _protocol() -> type[Any]:
+def protocol() -> type[Any]:
+    """uvicorn's protocol over httptools, else the one over h11 (which bounds the size of a request's head itself)."""
     try:
         from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-
-        return HttpToolsProtocol
     except ImportError:
         from uvicorn.protocols.http.h11_impl import H11Protocol
 
         return H11Protocol
+
+    class BoundedHead(HttpToolsProtocol):
+        """Refuses requests whose head does not end; the parser itself would take them for ever."""
+
+        in_head = False
+        head_size = 0
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            if self.in_head:
+                self.head_size += len(data)
+                if self.head_size > MAX_HEAD:
+                    self.transport.write(_TOO_LARGE)
+                    self.transport.close()
+
+        def on_message_begin(self) -> None:
+            self.in_head, self.head_size = True, 0
+            super().on_message_begin()
+
+        def on_headers_complete(self) -> None:
+            self.in_head = False
+            super().on_headers_complete()
+
+    return BoundedHead
 
 
 class GatheringTransport:
@@ -80,7 +105,7 @@ def make_server(
 ) -> tuple[uvicorn.Server, ApiServer]:
     """A uvicorn server of the store, not yet running."""
     peers: dict[Any, dict[str, Any]] = {}
-    base = _protocol()
+    base = protocol()
 
     class Protocol(base):  # type: ignore[misc, valid-type]
         """Remembers who the client's certificate says it is, for as long as the connection lasts."""
