@@ -80,10 +80,14 @@ class StatefulSet(KubeObject):
 
 
 class PodGroupSpec(KubeStruct):
-    """`spec` of a PodGroup (`scheduling.k8s.io/v1alpha2`): exactly one policy."""
+    """`spec` of a PodGroup: native (`scheduling.k8s.io/v1alpha2`, exactly one policy) and out of tree
+    (`scheduling.x-k8s.io/v1alpha1`: `minMember` and what follows it)."""
 
     scheduling_policy: dict[str, Any] = {}
     priority: int | None = None
+    min_member: int = 0
+    min_resources: dict[str, str | int | float] = {}
+    schedule_timeout_seconds: int | None = None
 
 
 class PodGroup(KubeObject):
