@@ -90,10 +90,13 @@ class Exercise:
         except NotImplementedError:
             case.problem = t("Not written yet.", "尚未完成。")
         except (Exception, SystemExit) as e:
-            case.problem = t(
-                f"Your code raised {type(e).__name__}: {e}", f"你的代码抛出 {type(e).__name__}：{e}"
+            outside, case.detail = last_frames(e)
+            what = f"{type(e).__name__}: {e}"
+            case.problem = (
+                t(f"Your code raised {what}", f"你的代码抛出 {what}")
+                if outside
+                else t(f"The check itself failed: {what}", f"检查程序自身出错：{what}")
             )
-            case.detail = last_frames(e)
         if noise.getvalue() and case.problem and not case.detail:
             case.detail = noise.getvalue()[-2000:]
 
@@ -229,9 +232,16 @@ def show(value: Any, limit: int = 160) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def last_frames(error: BaseException) -> str:
-    """The traceback below the check's own frames, the learner's lines. Empty when there are none."""
-    own = (PACKAGE, str(contextlib.__file__))
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(own)]
-    lines = [f"line {f.lineno}, in {f.name}: {f.line or ''}".rstrip(": ") for f in frames[-4:]]
-    return "\n".join([*lines, f"{type(error).__name__}: {error}"]) if lines else ""
+def last_frames(error: BaseException) -> tuple[bool, str]:
+    """Whether it happened outside labkit, and the learner's lines of the traceback.
+
+    The line of the test cell itself is left out: it may belong to a hidden test.
+    """
+    skipped = (str(Path(__file__)), str(contextlib.__file__))
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(skipped)]
+    body = frames[:1]
+    in_test_cell = bool(body) and not body[0].filename.startswith(PACKAGE)
+    own = [f for f in frames if not f.filename.startswith(PACKAGE)]
+    shown = own[1:] if in_test_cell else own
+    lines = [f"line {f.lineno}, in {f.name}: {f.line or ''}".rstrip(": ") for f in shown[-4:]]
+    return bool(own), "\n".join([*lines, f"{type(error).__name__}: {error}"]) if lines else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from datetime import datetime
 from typing import Any
 
@@ -17,7 +18,10 @@ class Book:
 
     def __init__(self, course: Course, module: str) -> None:
         from nbgrader.api import Gradebook, MissingEntry
+        from sqlalchemy.exc import SAWarning
 
+        # nbgrader's own objects raise these by the hundred; they mean nothing for marks.
+        warnings.filterwarnings("ignore", category=SAWarning)
         self.module = module
         self._missing = MissingEntry
         self._book = Gradebook(f"sqlite:///{course.root / 'gradebook.db'}")

@@ -24,6 +24,14 @@ def jupyter_command(
         # Without the language pack JupyterLab stays English and says nothing.
         settings["@jupyterlab/translation-extension:plugin"] = {"locale": "zh_CN"}
     _write(inside / "settings" / "overrides.json", json.dumps(settings, indent=1))
+    # The instructor's parts of nbgrader; Validate and the menu stay.
+    instructor = ("create-assignment", "formgrader", "course-list", "assignment-list")
+    _write(
+        inside / "settings" / "page_config.json",
+        json.dumps(
+            {"disabledExtensions": {f"@jupyter/nbgrader:{part}": True for part in instructor}}, indent=1
+        ),
+    )
     _write(inside / "config" / "nbgrader_config.py", _NBGRADER.format(root=str(inside), stub=CODE_STUB))
     first = first_notebook(workspace)
     command = [

@@ -163,19 +163,21 @@ def _read(path: Path, checked: Checked) -> Any:
             if not isinstance(cell.get("source"), str) or not isinstance(cell.get("metadata"), dict):
                 raise InputError("a cell has no text")
     except (InputError, AttributeError, RecursionError) as e:
-        why = str(getattr(e, "message", e)).splitlines()[0][:120]
+        why = str(getattr(e, "problem", e)).splitlines()[0].removeprefix("is not a notebook: ")[:120]
         checked.note("damaged", "fatal", name=path.name, why=why)
         return None
     return notebook
 
 
 def _language_of(folder: Path) -> str:
-    beside = folder if folder.is_dir() else folder.parent
-    try:
-        content = json.loads((beside / LANGUAGE_FILE).read_text(encoding="utf-8"))
-        return normalise_language(str(content["language"])) or "en"
-    except (OSError, ValueError, KeyError, TypeError):
-        return "en"
+    beside = folder.resolve() if folder.is_dir() else folder.resolve().parent
+    for place in (beside, beside.parent):
+        try:
+            content = json.loads((place / LANGUAGE_FILE).read_text(encoding="utf-8"))
+            return normalise_language(str(content["language"])) or "en"
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+    return "en"
 
 
 def _language_from(notebook: Any, checked: Checked) -> None:

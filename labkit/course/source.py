@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import re
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -55,10 +56,18 @@ def read_notebook(path: Path) -> Any:
     except UnicodeDecodeError as e:
         raise InputError("is not UTF-8 text", file=str(path), hint="save it again from JupyterLab") from e
     try:
-        return nbformat.reads(text, as_version=4)
+        with warnings.catch_warnings():
+            # Repeated or missing cell ids are mended by nbformat; learners' copies have them.
+            warnings.simplefilter("ignore")
+            return nbformat.reads(text, as_version=4)
     except Exception as e:
+        why = (
+            "it is not valid JSON"
+            if isinstance(e, nbformat.reader.NotJSONError)
+            else str(e).splitlines()[0][:120]
+        )
         raise InputError(
-            f"is not a notebook: {e}",
+            f"is not a notebook: {why}",
             file=str(path),
             hint="the file is damaged or cut short; save it again from JupyterLab",
         ) from e

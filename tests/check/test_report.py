@@ -143,3 +143,17 @@ def test_exit_and_odd_reprs_are_survived() -> None:
     assert made.score == 0
     assert "Odd" in made.cases[1].problem
     assert show("x" * 500).endswith("…")
+
+
+def test_the_line_of_the_test_itself_is_not_shown() -> None:
+    """A hidden test's source must not appear in what a learner reads; their own lines do."""
+
+    def learner() -> int:
+        return {}["theirs"]  # type: ignore[no-any-return]
+
+    made = Exercise(1)
+    with made.case("x", "x") as case:
+        case.equal(learner(), "SECRET", "value", "值")
+    assert 'return {}["theirs"]' in made.text()
+    assert "SECRET" not in made.text()
+    assert "SECRET" not in made.html()
