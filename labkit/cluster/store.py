@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from labkit.cluster import store_events, store_quota, store_writes
+from labkit.cluster import store_events, store_upkeep, store_writes
 from labkit.cluster.store_errors import ApiError, internal, no_such_resource, not_found
 from labkit.cluster.store_keys import key_of, object_key, select, table_at
 from labkit.cluster.store_metadata import DEFAULT_OPTIONS, Ids, WriteOptions
@@ -22,7 +22,6 @@ from labkit.cluster.store_selectors import Match, compile_selectors
 from labkit.cluster.store_times import Clock, RealTime, format_time
 from labkit.cluster.store_types import (
     EVENT,
-    RESOURCE_QUOTA,
     RESOURCES,
     ResourceType,
     resource_type,
@@ -174,10 +173,6 @@ class Store:
         if at is not None and at < self._version:
             table = table_at(kept, table, self._histories[kept], at)
         return select(kept, table, namespace, match)
-
-    @property
-    def _has_quotas(self) -> bool:
-        return bool(self._objects[RESOURCE_QUOTA]) and self.admission
 
     # Watching
 
@@ -428,8 +423,8 @@ class Store:
                     listener(change)
                 for callback in tuple(self._callbacks):
                     callback(change.type, old, new)
-                if self._has_quotas and change.resource.namespaced:
-                    store_quota.refresh(self, change.new["metadata"]["namespace"])
+                if self.admission:
+                    store_upkeep.after(self, change)
         finally:
             self._delivering = False
             self.lock.notify_all()

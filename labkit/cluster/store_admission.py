@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from labkit.cluster import store_limits, store_quota
 from labkit.cluster.store_errors import Cause, forbidden, not_found
+from labkit.cluster.store_protection import protect
 from labkit.cluster.store_types import NAMESPACE, PRIORITY_CLASS, RUNTIME_CLASS, ResourceType, resource_type
 
 if TYPE_CHECKING:
@@ -57,7 +58,10 @@ def admit_create(store: Store, resource: ResourceType, obj: Json) -> None:
         if not any(t.get("key") == NOT_READY for t in taints):
             taints.append({"key": NOT_READY, "effect": "NoSchedule"})
     elif kind == "PersistentVolumeClaim":
+        protect(resource, obj)
         _default_storage_class(store, obj)
+    elif kind == "PersistentVolume":
+        protect(resource, obj)
     elif kind == "PriorityClass":
         _one_global_default(store, resource, obj)
 

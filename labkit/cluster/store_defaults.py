@@ -209,6 +209,7 @@ def _job_spec(spec: Json) -> None:
         spec,
         parallelism=1,
         completionMode="NonIndexed",
+        manualSelector=False,
         suspend=False,
         podReplacementPolicy="TerminatingOrFailed",
     )
@@ -322,7 +323,6 @@ _BY_KIND: dict[tuple[str, str], Callable[[Json], None]] = {
     ("apps", "DaemonSet"): _daemon_set,
     ("batch", "Job"): lambda o: _job_spec(o["spec"]),
     ("batch", "CronJob"): _cron_job,
-    ("autoscaling", "HorizontalPodAutoscaler"): lambda o: _fill(o["spec"], minReplicas=1),
     ("storage.k8s.io", "StorageClass"): _storage_class,
     ("storage.k8s.io", "CSIDriver"): _csi_driver,
     ("scheduling.k8s.io", "PriorityClass"): lambda o: _fill(o, preemptionPolicy="PreemptLowerPriority"),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from labkit.cluster.store_errors import ApiError, forbidden, not_found
 from labkit.cluster.store_metadata import WriteOptions, check_delete_preconditions
+from labkit.cluster.store_protection import finalizers_in_force
 from labkit.cluster.store_times import format_time, seconds_of
 from labkit.cluster.store_types import RESOURCES, ResourceType, stored_type
 
@@ -47,7 +48,7 @@ def delete(
         return _delete_namespace(store, kept, old, options)
     if kept.kind == "Pod":
         return _delete_pod(store, kept, old, grace, options)
-    waits = old["metadata"].get("finalizers") or _waits_for_dependents(store, propagation)
+    waits = finalizers_in_force(store, kept, old) or _waits_for_dependents(store, propagation)
     if not waits:
         last = _copy(old)
         return last if options.dry_run else store.commit(kept, old, last, remove=True)

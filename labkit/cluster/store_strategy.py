@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from labkit.cluster.store_errors import Cause, invalid
 from labkit.cluster.store_types import ResourceType
-from labkit.objects.quantity import parse_quantity
+from labkit.objects.quantity import Quantity, parse_quantity
 
 if TYPE_CHECKING:
     from labkit.cluster.store import Store
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 # These keep the status that they are created with.
 _STATUS_AT_CREATE = ("Node", "ComponentStatus")
+_TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 GATED_MESSAGE = "Scheduling is blocked due to non-empty scheduling gates"
 
 
@@ -46,6 +47,10 @@ def prepare_create(store: Store, resource: ResourceType, obj: Json) -> None:
         )
     elif kind in ("PersistentVolume", "PersistentVolumeClaim"):
         obj["status"]["phase"] = "Pending"
+        if kind == "PersistentVolume":
+            obj["status"]["lastPhaseTransitionTime"] = store.now_text()
+    elif kind == "DaemonSet":
+        _template_generation(obj, 1)
     elif kind == "Service":
         obj["status"] = {"loadBalancer": {}}
     elif kind == "Job":
@@ -83,6 +88,12 @@ def _job_selector(obj: Json) -> None:
         }
     )
     spec.setdefault("selector", {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}})
+    # A job without labels of its own has its template's.
+    obj["metadata"].setdefault("labels", dict(labels))
+
+
+def _template_generation(obj: Json, generation: int) -> None:
+    obj["metadata"].setdefault("annotations", {})[_TEMPLATE_GENERATION] = str(generation)
 
 
 def prepare_update(
@@ -114,6 +125,10 @@ def prepare_update(
         obj["spec"] = {**old["spec"], **({"ephemeralContainers": wanted} if wanted else {})}
     elif subresource == "resize":
         _only_resources(old, obj)
+    elif resource.kind == "DaemonSet":
+        before = (old["metadata"].get("annotations") or {}).get(_TEMPLATE_GENERATION, "1")
+        known = int(before) if before.isdigit() else 1
+        _template_generation(obj, known + (old["spec"].get("template") != obj["spec"].get("template")))
     elif resource.kind == "Service":
         for key in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
             if (
@@ -167,21 +182,25 @@ def qos_class(spec: Json) -> str:
         groups = [
             c.get("resources") or {} for k in ("containers", "initContainers") for c in spec.get(k) or ()
         ]
-    requests: dict[str, Any] = {}
-    limits: dict[str, Any] = {}
+    requests: dict[str, Quantity] = {}
+    limits: dict[str, Quantity] = {}
     guaranteed = True
     for resources in groups:
-        for name, amount in (resources.get("requests") or {}).items():
-            if name in _COMPUTE and parse_quantity(amount):
-                requests[name] = requests.get(name, 0) + parse_quantity(amount).amount
-        found = set()
-        for name, amount in (resources.get("limits") or {}).items():
-            if name in _COMPUTE and parse_quantity(amount):
-                found.add(name)
-                limits[name] = limits.get(name, 0) + parse_quantity(amount).amount
-        guaranteed = guaranteed and len(found) == len(_COMPUTE)
+        _add(requests, resources.get("requests"))
+        guaranteed = guaranteed and _add(limits, resources.get("limits")) == len(_COMPUTE)
     if not requests and not limits:
         return "BestEffort"
     if guaranteed and limits.keys() == requests.keys() and limits == requests:
         return "Guaranteed"
     return "Burstable"
+
+
+def _add(sums: dict[str, Quantity], amounts: Json | None) -> int:
+    """Add amounts of cpu and memory; returns how many there were."""
+    count = 0
+    for name in _COMPUTE:
+        amount = amounts.get(name) if amounts else None
+        if amount is not None and (quantity := parse_quantity(amount)):
+            sums[name] = sums[name] + quantity if name in sums else quantity
+            count += 1
+    return count

@@ -177,7 +177,6 @@ RESOURCES: tuple[ResourceType, ...] = (
     _row(_AUTHZ, "SelfSubjectAccessReview", "selfsubjectaccessreviews", cluster=True, verbs=_CREATE),
     _row(_AUTHZ, "SelfSubjectRulesReview", "selfsubjectrulesreviews", cluster=True, verbs=_CREATE),
     _row(_AUTHZ, "SubjectAccessReview", "subjectaccessreviews", cluster=True, verbs=_CREATE),
-    _row("autoscaling", "HorizontalPodAutoscaler", "horizontalpodautoscalers", "hpa", status=True, all=True),
     _row("batch", "CronJob", "cronjobs", "cj", status=True, all=True, generation=True),
     _row("batch", "Job", "jobs", status=True, all=True, generation=True),
     _row(_NETWORKING, "IngressClass", "ingressclasses", cluster=True, generation=True),

@@ -10,6 +10,7 @@ from labkit.cluster.store_validation_scheduling import check_labels_of_selector,
 from labkit.objects.quantity import parse_quantity
 
 Json = dict[str, Any]
+_ZERO = parse_quantity("0")
 _COMPUTE = ("cpu", "memory", "ephemeral-storage")
 _LABEL_TEXT = (
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with "
@@ -145,7 +146,7 @@ def _resources(resources: Json, path: str, problems: Problems) -> None:
         for name, amount in found.items():
             _resource_name(name, f"{path}.{section}", problems)
             quantity = parse_quantity(amount)
-            if quantity.amount < 0:
+            if quantity < _ZERO:
                 problems.invalid(f"{path}.{section}[{name}]", amount, "must be greater than or equal to 0")
             elif _is_whole(name) and quantity.amount.denominator != 1:
                 problems.invalid(f"{path}.{section}[{name}]", amount, "must be an integer")

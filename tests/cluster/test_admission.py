@@ -232,3 +232,27 @@ def test_disruption_counts(store: Store) -> None:
     counter.stop()
     store.delete("Pod", "b")
     assert allowed("two") == 0
+
+
+def test_volumes_in_use_are_kept(store: Store) -> None:
+    """A claim that a placed pod uses waits for the pod; a bound volume waits for the claim; unused ones go at once."""
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    make(store, "PersistentVolumeClaim", "unused", spec=spec)
+    store.delete("PersistentVolumeClaim", "unused")
+    assert store.peek("PersistentVolumeClaim", "unused") is None
+
+    made = make(store, "PersistentVolumeClaim", "used", spec=spec)
+    assert made["metadata"]["finalizers"] == ["kubernetes.io/pvc-protection"]
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "used"}}]
+    store.create(pod(volumes=volumes, nodeName="n"))
+    assert "deletionTimestamp" in store.delete("PersistentVolumeClaim", "used")["metadata"]
+    store.delete("Pod", "p", grace_period_seconds=0)
+    assert store.peek("PersistentVolumeClaim", "used") is None
+
+    source = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/x"}}
+    make(store, "PersistentVolume", "v", spec=source)
+    store.patch("PersistentVolume", "v", None, {"status": {"phase": "Bound"}}, "merge", "status")
+    store.delete("PersistentVolume", "v")
+    assert store.peek("PersistentVolume", "v") is not None
+    store.patch("PersistentVolume", "v", None, {"status": {"phase": "Released"}}, "merge", "status")
+    assert store.peek("PersistentVolume", "v") is None

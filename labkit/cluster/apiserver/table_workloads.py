@@ -6,7 +6,6 @@ from typing import Any
 
 from labkit.cluster.apiserver.table_text import (
     NONE,
-    UNKNOWN,
     Cells,
     Json,
     age,
@@ -161,27 +160,6 @@ def _budget(obj: Json, now: float) -> list[Any]:
     ]
 
 
-def _autoscaler(obj: Json, now: float) -> list[Any]:
-    spec, status = spec_of(obj), status_of(obj)
-    target = spec.get("scaleTargetRef") or {}
-    wanted, current = (
-        spec.get("targetCPUUtilizationPercentage"),
-        status.get("currentCPUUtilizationPercentage"),
-    )
-    targets = (
-        f"cpu: {UNKNOWN if current is None else f'{current}%'}/{wanted}%" if wanted is not None else NONE
-    )
-    return [
-        name_of(obj),
-        f"{target.get('kind', '')}/{target.get('name', '')}",
-        targets,
-        str(spec.get("minReplicas", "<unset>")),
-        str(spec.get("maxReplicas", 0)),
-        str(status.get("currentReplicas", 0)),
-        age(obj, now),
-    ]
-
-
 WORKLOADS: dict[tuple[str, str], Cells] = {
     ("apps", "Deployment"): Cells(columns(f"Name, Ready, Up-to-date, Available, Age, {_WIDE}"), _deployment),
     ("apps", "ReplicaSet"): Cells(
@@ -201,9 +179,6 @@ WORKLOADS: dict[tuple[str, str], Cells] = {
     ),
     ("", "ReplicationController"): Cells(
         columns(f"Name, Desired:integer, Current:integer, Ready:integer, Age, {_WIDE}"), _replica_set
-    ),
-    ("autoscaling", "HorizontalPodAutoscaler"): Cells(
-        columns("Name, Reference, Targets, MinPods, MaxPods, Replicas, Age"), _autoscaler
     ),
     ("policy", "PodDisruptionBudget"): Cells(
         columns("Name, Min Available, Max Unavailable, Allowed Disruptions:integer, Age"), _budget
