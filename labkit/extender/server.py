@@ -88,7 +88,7 @@ class _Handler(BaseHTTPRequestHandler):
             headers[name.strip().lower().decode("latin-1")] = value.strip().decode("latin-1")
         self.fields = headers
         connection = headers.get("connection", "").lower()
-        keep = words[2] == b"HTTP/1.1" and connection != "close" or connection == "keep-alive"
+        keep = (words[2] == b"HTTP/1.1" and connection != "close") or connection == "keep-alive"
         self.close_connection = not keep
         if headers.get("expect", "").lower() == "100-continue":
             self.connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
