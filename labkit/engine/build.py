@@ -49,9 +49,14 @@ def build_frameworks(
     registry = Registry(p for p in given if isinstance(p, type))
     points_by_name = build_profiles(config, gates, registry)
     found: dict[str, Framework] = {}
+    kind: type[Framework] = Framework
+    if services.metrics is not None:
+        from labkit.engine.measured import MeasuredFramework
+
+        kind = MeasuredFramework
     for profile in config.profiles:
         expanded = points_by_name[profile.scheduler_name]
-        framework = Framework(
+        framework = kind(
             profile.scheduler_name,
             {},
             services,

@@ -87,7 +87,7 @@ class Search:
             text = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(restricting))}]"
             self.diagnosis.node_to_status.absent = Status.unresolvable(text)
         with timed(self.trace, "Filter"):
-            feasible, error = self._pass_filters(candidates)
+            feasible, error = self.framework.observe_search(lambda: self._pass_filters(candidates))
         processed = len(feasible) + len(self.diagnosis.node_to_status)
         self.rotation.next_start = (self.rotation.next_start + processed) % len(nodes)
         if error is not None:
@@ -102,7 +102,7 @@ class Search:
         if node is None:
             return []
         # Looked at on its own, whatever PreFilter allows; a rejection stays for the full search.
-        feasible, error = self._pass_filters([node], start=0)
+        feasible, error = self.framework.observe_search(lambda: self._pass_filters([node], start=0))
         if error is not None:
             return []
         try:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from labkit.engine.booking import BookingPoints
@@ -283,6 +283,12 @@ class Framework(BookingPoints):
             if name not in skip:
                 found.append((name, plugin, plugin.filter))
         return found
+
+    def observe_search(
+        self, search: Callable[[], tuple[list[NodeInfo], Status | None]]
+    ) -> tuple[list[NodeInfo], Status | None]:
+        """Runs the search over all nodes; metrics measure here."""
+        return search()
 
     def run_filter(
         self, state: CycleState, pod: Pod, node: NodeInfo, filters: list[tuple[str, Any, Any]] | None = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from labkit.engine.cache import Cache
 from labkit.engine.event_diff import node_events, pod_events
@@ -20,6 +19,7 @@ _POD_ADDED = ClusterEvent("AssignedPod", ActionType.ADD)
 _POD_DELETED = ClusterEvent("AssignedPod", ActionType.DELETE)
 _NODE_ADDED = ClusterEvent("Node", ActionType.ADD)
 _NODE_DELETED = ClusterEvent("Node", ActionType.DELETE)
+_COMPLAINTS = 100
 _TERMINAL = ("Succeeded", "Failed")
 
 
@@ -41,7 +41,7 @@ class Handlers:
         self._frameworks = frameworks
         #: Unassigned pods that are ours, by UID: the scheduler's view of pending pods.
         self.pending: dict[str, Pod] = {}
-        self._pods: dict[tuple[str, str], Pod] = {}
+        #: The last complaints about objects and API calls, oldest first.
         self.problems: list[str] = []
 
     def handle(self, old: RawObject | None, new: RawObject | None) -> None:
@@ -59,7 +59,12 @@ class Handlers:
                 self._other(kind, old, new)
         except ValueError as e:
             meta = raw.get("metadata", {})
-            self.problems.append(f"{kind} {meta.get('namespace', '')}/{meta.get('name', '')}: {e}")
+            self.complain(f"{kind} {meta.get('namespace', '')}/{meta.get('name', '')}: {e}")
+
+    def complain(self, text: str) -> None:
+        """Keep a complaint; old ones make room."""
+        self.problems.append(text)
+        del self.problems[:-_COMPLAINTS]
 
     # --- nodes and others -----------------------------------------------------------------------------------
 
@@ -102,7 +107,7 @@ class Handlers:
     def _pod(self, new: RawObject | None, raw: RawObject) -> None:
         meta = raw.get("metadata", {})
         key = (str(meta.get("namespace", "")), str(meta.get("name", "")))
-        before = self._pods.get(key)
+        before: Pod | None = self._informer.get("Pod", *key)
         pod: Pod | None = None
         if new is not None and (new.get("status") or {}).get("phase") not in _TERMINAL:
             found = typed(new, "Pod")
@@ -113,10 +118,10 @@ class Handlers:
             before = None
         if pod is None:
             if before is not None:
-                del self._pods[key]
+                self._informer.remove("Pod", *key)
                 self._removed(before)
             return
-        self._pods[key] = pod
+        self._informer.put("Pod", pod)
         if before is None:
             self._appeared(pod)
         else:
@@ -142,9 +147,9 @@ class Handlers:
         if new.spec.node_name:
             self.pending.pop(new.uid, None)
             self._cache.add_pod(new)
+            self._queue.move_all(_POD_ADDED, None, new)
             if self._ours(new):
                 self._queue.delete(old)
-            self._queue.move_all(_POD_ADDED, None, new)
             return
         if not self._ours(new) or old.metadata.resource_version == new.metadata.resource_version != "":
             return
@@ -186,8 +191,5 @@ class Handlers:
 
     def current(self, pod: Pod) -> Pod | None:
         """The latest known version of a pod, whatever its UID; None when it is gone."""
-        return self._pods.get((pod.namespace, pod.name))
-
-    def all_pods(self) -> list[Any]:
-        """Every live pod, in order of appearance."""
-        return list(self._pods.values())
+        found: Pod | None = self._informer.get("Pod", pod.namespace, pod.name)
+        return found

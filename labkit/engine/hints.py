@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
+from labkit.engine.calls import RAISED
 from labkit.engine.framework import Framework
 from labkit.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, QueueingHint
 from labkit.framework.node_info import QueuedPodInfo
@@ -14,6 +16,8 @@ from labkit.framework.plugin import plugin_name
 EVERYTHING = ClusterEvent("*", ActionType.ALL)
 UNSCHEDULABLE_TIMEOUT = ClusterEvent("*", ActionType.ALL, "UnschedulableTimeout")
 FORCE_ACTIVATE = ClusterEvent("*", ActionType.ALL, "ForceActivate")
+#: (plugin name, what it registered)
+Registration = tuple[str, ClusterEventWithHint]
 _CAN_REJECT = ("pre_enqueue", "pre_filter", "filter", "reserve", "permit")
 
 
@@ -28,20 +32,29 @@ class Strategy(Enum):
 class HintMap:
     """Registrations of all profiles' plugins."""
 
-    def __init__(self, frameworks: Mapping[str, Framework]) -> None:
+    def __init__(self, frameworks: Mapping[str, Framework], metrics: Any = None) -> None:
         self._frameworks = frameworks
-        self._by_profile: dict[str, list[tuple[str, ClusterEventWithHint]]] = {}
+        self._metrics = metrics
+        self._by_profile: dict[str, list[Registration]] = {}
+        #: (profile, event) -> registrations that match; events are few, and come often.
+        self._matching: dict[tuple[str, ClusterEvent], list[Registration]] = {}
         self.rebuild()
 
     def rebuild(self) -> None:
         """Read the registrations anew, after plugins were swapped."""
         self._by_profile = {name: list(_registrations(f)) for name, f in self._frameworks.items()}
+        self._matching.clear()
+
+    def _matches(self, profile: str, event: ClusterEvent) -> list[Registration]:
+        found = self._matching.get((profile, event))
+        if found is None:
+            entries = self._by_profile.get(profile, ())
+            found = self._matching[profile, event] = [e for e in entries if e[1].event.matches(event)]
+        return found
 
     def anyone_interested(self, event: ClusterEvent) -> bool:
         """Some plugin of some profile registered for `event`."""
-        return event.is_wildcard or any(
-            r.event.matches(event) for entries in self._by_profile.values() for _, r in entries
-        )
+        return event.is_wildcard or any(self._matches(profile, event) for profile in self._by_profile)
 
     def events_of(self, profile: str, plugin: str) -> list[ClusterEvent]:
         """Events that one plugin registered."""
@@ -56,10 +69,10 @@ class HintMap:
             other = new is not None and getattr(new, "uid", info.pod.uid) != info.pod.uid
             return Strategy.SKIP if other else Strategy.AFTER_BACKOFF
         found = Strategy.SKIP
-        for plugin, registration in self._by_profile.get(info.pod.spec.scheduler_name, ()):
-            if plugin not in rejectors or not registration.event.matches(event):
+        for plugin, registration in self._matches(info.pod.spec.scheduler_name, event):
+            if plugin not in rejectors:
                 continue
-            if _answer(registration, info, old, new) == QueueingHint.SKIP:
+            if self._answer(plugin, registration, event, info, old, new) == QueueingHint.SKIP:
                 continue
             if plugin in info.pending_plugins:
                 return Strategy.IMMEDIATELY
@@ -68,18 +81,31 @@ class HintMap:
                 return found
         return found
 
+    def _answer(
+        self,
+        plugin: str,
+        registration: ClusterEventWithHint,
+        event: ClusterEvent,
+        info: QueuedPodInfo,
+        old: Any,
+        new: Any,
+    ) -> QueueingHint:
+        if registration.hint is None:
+            return QueueingHint.QUEUE
+        start = time.perf_counter()
+        try:
+            answer = registration.hint(info.pod, old, new)
+            label = answer.value
+        except RAISED:
+            # Better one attempt in vain than a pod that is forgotten; so for answers that are no hint.
+            answer, label = QueueingHint.QUEUE, "Error"
+        if self._metrics is not None:
+            self._metrics.hint(plugin, event.label, label, time.perf_counter() - start)
+        return answer
 
-def _answer(registration: ClusterEventWithHint, info: QueuedPodInfo, old: Any, new: Any) -> QueueingHint:
-    if registration.hint is None:
-        return QueueingHint.QUEUE
-    try:
-        return registration.hint(info.pod, old, new)
-    except Exception:
-        return QueueingHint.QUEUE
 
-
-def _registrations(framework: Framework) -> list[tuple[str, ClusterEventWithHint]]:
-    found: list[tuple[str, ClusterEventWithHint]] = []
+def _registrations(framework: Framework) -> list[Registration]:
+    found: list[Registration] = []
     seen: set[str] = set()
     for point in _CAN_REJECT:
         for plugin in framework.plugins(point):
@@ -99,7 +125,9 @@ def _of_plugin(plugin: Any) -> list[ClusterEventWithHint]:
         return [ClusterEventWithHint(EVERYTHING)]
     try:
         entries = list(register())
-    except Exception:
+    except RAISED:
+        return [ClusterEventWithHint(EVERYTHING)]
+    if not all(isinstance(e, ClusterEventWithHint) for e in entries):
         return [ClusterEventWithHint(EVERYTHING)]
     actions = [e.event.action for e in entries if e.event.resource == "Node"]
     added = any(a & ActionType.ADD for a in actions)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +11,11 @@ from labkit.framework.events import ClusterEvent
 
 @dataclass(slots=True)
 class RecordedEvent:
-    """An event that arrived while a pod was in flight; `uid` set: it concerns that pod only."""
+    """An event that arrived while some pod was in flight."""
 
     event: ClusterEvent
     old: Any
     new: Any
-    uid: str = ""
 
 
 class InFlight:
@@ -33,17 +33,17 @@ class InFlight:
         self._items.append(uid)
         return True
 
-    def record(self, event: ClusterEvent, old: Any, new: Any, uid: str = "") -> None:
+    def record(self, event: ClusterEvent, old: Any, new: Any) -> None:
         """Keep an event, if any pod is in flight."""
         if self._pods:
-            self._items.append(RecordedEvent(event, old, new, uid))
+            self._items.append(RecordedEvent(event, old, new))
 
     def events_for(self, uid: str) -> list[RecordedEvent]:
         """Events since the pod was popped."""
         if uid not in self._pods:
             return []
         start = self._items.index(uid)
-        return [e for e in self._items[start + 1 :] if isinstance(e, RecordedEvent) and e.uid in ("", uid)]
+        return [e for e in self._items[start + 1 :] if isinstance(e, RecordedEvent)]
 
     def done(self, uid: str) -> None:
         """The pod is no longer in flight; events that nobody needs any more are dropped. Idempotent."""
@@ -53,6 +53,11 @@ class InFlight:
         self._items.remove(uid)
         keep = next((i for i, item in enumerate(self._items) if isinstance(item, str)), len(self._items))
         del self._items[:keep]
+
+    def labels(self) -> Counter[str]:
+        """How many entries of which kind are kept: event labels, and `PodPopped` for pods."""
+        items = list(self._items)
+        return Counter("PodPopped" if isinstance(i, str) else i.event.label for i in items)
 
     def __contains__(self, uid: str) -> bool:
         return uid in self._pods

@@ -50,7 +50,7 @@ class Informer:
         self._objects: dict[str, dict[tuple[str, str], KubeObject]] = {}
 
     def put(self, kind: str, obj: KubeObject) -> None:
-        """Add or replace."""
+        """Add or replace; an object that is replaced keeps its place in the order."""
         self._objects.setdefault(kind, {})[(obj.namespace, obj.name)] = obj
 
     def remove(self, kind: str, namespace: str, name: str) -> None:
@@ -66,4 +66,4 @@ class Informer:
         found = self._objects.get(kind, {})
         if namespace is None:
             return list(found.values())
-        return [o for (ns, _), o in found.items() if ns == namespace]
+        return [o for (ns, _), o in list(found.items()) if ns == namespace]

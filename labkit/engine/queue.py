@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
+from labkit.engine.backoff import Backoff
+from labkit.engine.calls import call_status
 from labkit.engine.framework import Framework
 from labkit.engine.hints import FORCE_ACTIVATE, UNSCHEDULABLE_TIMEOUT, HintMap, Strategy
 from labkit.engine.in_flight import InFlight
 from labkit.engine.nominator import Nominator
 from labkit.engine.queue_heaps import Heap, sort_key
+from labkit.engine.queue_view import QueueEntry, QueueView
 from labkit.framework.clock import Clock
 from labkit.framework.events import ClusterEvent
 from labkit.framework.node_info import QueuedPodInfo
 from labkit.framework.plugin import plugin_name
 from labkit.objects.pod import Pod
+
+__all__ = ["QueueEntry", "QueueView", "SchedulingQueue"]
 
 _FLUSH_PERIOD = 30.0
 _MAX_IN_POOL = 300.0
@@ -24,34 +29,11 @@ ADDED = "UnschedulablePodAdd"
 UPDATED = "UnschedulablePodUpdate"
 
 
-@dataclass
-class QueueEntry:
-    """One pod as the queue view shows it; times in Clock seconds."""
-
-    pod: str
-    attempts: int
-    since: float
-    until: float | None = None
-    plugins: list[str] = field(default_factory=list)
-    reason: str = ""
-
-
-@dataclass
-class QueueView:
-    """Everything that is visible of the queue, each list in the order in which pods would leave it."""
-
-    active: list[QueueEntry]
-    backoff: list[QueueEntry]
-    error_backoff: list[QueueEntry]
-    unschedulable: list[QueueEntry]
-    gated: list[QueueEntry]
-    in_flight: list[str]
-    nominated: dict[str, str]
-    now: float
-
-
 class SchedulingQueue:
-    """Pods that wait, each in exactly one place. Not thread-safe: the scheduler's own thread calls it."""
+    """Pods that wait, each in exactly one place. Not thread-safe: the scheduler's own thread calls it.
+
+    `initial_backoff` and `max_backoff` in seconds; `metrics`: `labkit.engine.metrics.Metrics` or None.
+    """
 
     def __init__(
         self,
@@ -66,34 +48,41 @@ class SchedulingQueue:
         self._frameworks = frameworks
         self._clock = clock
         self.nominator = nominator
-        self._initial = initial_backoff
-        self._max = max_backoff
         self._metrics = metrics
-        first = next(iter(frameworks.values()))
-        by_sort = sort_key(next(iter(first.plugins("queue_sort")), None))
-        self.active = Heap(by_sort)
-        self.backoff = Heap(lambda i: (self._expiry(i), by_sort(i)))
-        self.error_backoff = Heap(lambda i: self._expiry(i))
+        self._backoff = Backoff(clock, initial_backoff, max_backoff)
+        self.hints = HintMap(frameworks, metrics)
+        self.active = Heap(self._sort_key)
+        self.backoff = Heap(lambda i: (self._backoff.expiry(i), self._sort_key(i)))
+        self.error_backoff = Heap(self._backoff.expiry)
         self.pool: dict[str, QueuedPodInfo] = {}
         self.in_flight = InFlight()
-        self.hints = HintMap(frameworks)
         self.cycle = 0
         self._started = clock.now()
-        self._flushed_second = math.floor(clock.now())
         self._flushed_pool = clock.now()
+        self.plugins_changed()
+
+    def plugins_changed(self) -> None:
+        """Plugins were swapped: read the order of the queue and the event registrations anew."""
+        first = next(iter(self._frameworks.values()))
+        self._key = sort_key(next(iter(first.plugins("queue_sort")), None))
+        self.hints.rebuild()
+        for heap in (self.active, self.backoff):
+            heap.sort_again()
+
+    def _sort_key(self, info: QueuedPodInfo) -> Any:
+        return self._key(info)
 
     # --- coming in ----------------------------------------------------------------------------------------
 
     def add(self, pod: Pod) -> None:
         """A pod that is new to this scheduler."""
-        info = QueuedPodInfo(pod, self._clock.now())
-        self._move_to_active(info, ADDED)
+        self._move_to_active(QueuedPodInfo(pod, self._clock.now()), ADDED)
 
     def update(self, old: Pod, new: Pod, events: Iterable[ClusterEvent]) -> None:
-        """A waiting pod changed."""
+        """A waiting pod changed; `events` say how (`labkit.engine.event_diff.pod_events`)."""
         if new.uid in self.in_flight:
             for event in events:
-                self.in_flight.record(event, old, new, new.uid)
+                self.in_flight.record(event, old, new)
             return
         for heap in (self.active, self.backoff, self.error_backoff):
             info = heap.get(new.key)
@@ -117,17 +106,20 @@ class SchedulingQueue:
         self.nominator.delete(pod)
         for heap in (self.active, self.backoff, self.error_backoff):
             heap.remove(pod.key)
-        self.pool.pop(pod.key, None)
+        pooled = self.pool.pop(pod.key, None)
+        if pooled is not None:
+            self._count_rejectors(pooled, -1)
 
-    def add_unschedulable(self, info: QueuedPodInfo) -> None:
-        """A pod comes back from a failed attempt; events that arrived meanwhile are taken into account."""
+    def add_unschedulable(self, info: QueuedPodInfo) -> str:
+        """A pod comes back from a failed attempt; events that arrived meanwhile are taken into account.
+
+        Returns "", or the reason why it was not taken: it is here already.
+        """
         pod = info.pod
-        present = pod.key in self.pool or any(
-            h.get(pod.key) for h in (self.active, self.backoff, self.error_backoff)
-        )
-        if present:
+        where = self._where(pod.key)
+        if where:
             self.done(pod.uid)
-            return
+            return f"Pod {pod.key} is already present in {where}"
         rejected = bool(info.unschedulable_plugins or info.pending_plugins)
         if rejected:
             info.unschedulable_count += 1
@@ -137,21 +129,31 @@ class SchedulingQueue:
         info.timestamp = self._clock.now()
         info.backoff_expiration = None
         info.was_flushed = False
-        strategy = Strategy.SKIP
-        if not rejected:
-            strategy = Strategy.AFTER_BACKOFF
-        else:
-            for seen in self.in_flight.events_for(pod.uid):
-                worth = self.hints.worth(info, seen.event, seen.old, seen.new)
-                if worth == Strategy.IMMEDIATELY:
-                    strategy = worth
-                    break
-                if worth == Strategy.AFTER_BACKOFF:
-                    strategy = worth
-                    if not info.pending_plugins:
-                        break
+        self._count_rejectors(info, 1)
+        strategy = self._after_events(info) if rejected else Strategy.AFTER_BACKOFF
         self._requeue(info, strategy, "ScheduleAttemptFailure")
         self.done(pod.uid)
+        return ""
+
+    def _where(self, key: str) -> str:
+        if key in self.pool:
+            return "unschedulable queue"
+        if self.active.get(key) is not None:
+            return "the active queue"
+        waiting = self.backoff.get(key) or self.error_backoff.get(key)
+        return "the backoff queue" if waiting is not None else ""
+
+    def _after_events(self, info: QueuedPodInfo) -> Strategy:
+        found = Strategy.SKIP
+        for seen in self.in_flight.events_for(info.pod.uid):
+            worth = self.hints.worth(info, seen.event, seen.old, seen.new)
+            if worth == Strategy.IMMEDIATELY:
+                return worth
+            if worth == Strategy.AFTER_BACKOFF:
+                found = worth
+                if not info.pending_plugins:
+                    break
+        return found
 
     # --- going out ----------------------------------------------------------------------------------------
 
@@ -168,6 +170,7 @@ class SchedulingQueue:
             if not self.in_flight.start(info.pod.uid):
                 continue
             self.cycle += 1
+            self._count_rejectors(info, -1)
             return info
 
     def done(self, uid: str) -> None:
@@ -182,13 +185,14 @@ class SchedulingQueue:
         """Something happened in the cluster: requeue the rejected pods that it may help."""
         if not self.hints.anyone_interested(event):
             return
+        started = time.perf_counter()
         self._move([i for i in self.pool.values() if check is None or check(i.pod)], event, old, new)
+        if self._metrics is not None:
+            self._metrics.event(event.label, time.perf_counter() - started)
 
     def _move(self, infos: Iterable[QueuedPodInfo], event: ClusterEvent, old: Any, new: Any) -> None:
-        for info in list(infos):
-            if info.gated and not event.is_wildcard and not any(e.matches(event) for e in info.gating_events):
-                continue
-            if info.gated and event.is_wildcard:
+        for info in infos:
+            if not _may_look(info, event):
                 continue
             strategy = self.hints.worth(info, event, old, new)
             if strategy != Strategy.SKIP:
@@ -209,11 +213,9 @@ class SchedulingQueue:
     def _requeue(self, info: QueuedPodInfo, strategy: Strategy, label: str) -> bool:
         """True when the pod is now in the active or back-off queue."""
         if strategy == Strategy.SKIP:
-            if info.pod.key not in self.pool:
-                self._count("unschedulable", label)
-            self.pool[info.pod.key] = info
+            self._put_in_pool(info, label)
             return False
-        if strategy == Strategy.AFTER_BACKOFF and self._backing_off(info):
+        if strategy == Strategy.AFTER_BACKOFF and self._backoff.is_waiting(info):
             return self._move_to_backoff(info, label)
         return self._move_to_active(info, label)
 
@@ -222,7 +224,7 @@ class SchedulingQueue:
             self._run_pre_enqueue(info)
         key = info.pod.key
         if info.gated:
-            if not (self.active.get(key) or self.backoff.get(key)):
+            if self.active.get(key) is None and self.backoff.get(key) is None:
                 self._put_in_pool(info, label)
             return False
         if info.initial_attempt_timestamp is None:
@@ -257,65 +259,52 @@ class SchedulingQueue:
         if framework is None:
             return
         plugins = framework.plugins("pre_enqueue")
+        # The plugin that held it back last time is asked first.
         plugins.sort(key=lambda p: plugin_name(p) != info.gating_plugin)
         for plugin in plugins:
-            try:
-                status = plugin.pre_enqueue(info.pod)
-                refused = status is not None and not status.is_success
-            except Exception:
-                refused = True
-            if refused:
-                name = plugin_name(plugin)
-                info.unschedulable_plugins.add(name)
-                info.gating_plugin = name
-                info.gating_events = self.hints.events_of(framework.profile_name, name)
-                return
-        info.gating_plugin = ""
+            status = call_status(plugin, "pre_enqueue", info.pod)
+            if status is None or status.is_success:
+                continue
+            name = plugin_name(plugin)
+            if name not in info.unschedulable_plugins and self._metrics is not None:
+                self._metrics.rejected(name, info.pod.spec.scheduler_name, 1)
+            info.unschedulable_plugins.add(name)
+            info.gating_plugin, info.gating_message = name, status.message
+            info.gating_events = self.hints.events_of(framework.profile_name, name)
+            return
+        info.gating_plugin, info.gating_message = "", ""
         info.gating_events = []
 
-    # --- back-off -----------------------------------------------------------------------------------------
-
-    def _expiry(self, info: QueuedPodInfo) -> float:
-        if self._max == 0:
-            return 0.0
-        count = info.consecutive_errors_count or info.unschedulable_count
-        if count == 0:
-            return 0.0
-        if info.backoff_expiration is None:
-            doubled = self._initial * 2.0 ** min(count - 1, 64)
-            info.backoff_expiration = math.floor(info.timestamp + min(doubled, self._max))
-        return info.backoff_expiration
-
-    def _backing_off(self, info: QueuedPodInfo) -> bool:
-        return self._expiry(info) >= math.floor(self._clock.now())
+    # --- time ---------------------------------------------------------------------------------------------
 
     def flush(self) -> None:
         """Move pods whose back-off is over, and those that waited five minutes; called at every whole second."""
         for heap in (self.backoff, self.error_backoff):
-            while (info := heap.peek()) is not None and not self._backing_off(info):
+            while (info := heap.peek()) is not None and not self._backoff.is_waiting(info):
                 heap.pop()
                 self._move_to_active(info, "BackoffComplete", from_backoff=True)
         now = self._clock.now()
-        if now - self._flushed_pool >= _FLUSH_PERIOD:
-            self._flushed_pool = (
-                self._started + math.floor((now - self._started) / _FLUSH_PERIOD) * _FLUSH_PERIOD
-            )
-            old = [i for i in self.pool.values() if now - i.timestamp > _MAX_IN_POOL and not i.gated]
-            for info in old:
-                info.was_flushed = True
-            if old:
-                self._move(old, UNSCHEDULABLE_TIMEOUT, None, None)
+        if now - self._flushed_pool < _FLUSH_PERIOD:
+            return
+        periods = math.floor((now - self._started) / _FLUSH_PERIOD)
+        self._flushed_pool = self._started + periods * _FLUSH_PERIOD
+        old = [i for i in self.pool.values() if now - i.timestamp > _MAX_IN_POOL and not i.gated]
+        for info in old:
+            info.was_flushed = True
+        if old:
+            self._move(old, UNSCHEDULABLE_TIMEOUT, None, None)
 
     def next_flush(self) -> float | None:
         """When `flush` will next have something to do, or None."""
         times = [
-            self._expiry(info) + 1.0
+            self._backoff.expiry(info) + 1.0
             for heap in (self.backoff, self.error_backoff)
             if (info := heap.peek()) is not None
         ]
-        waiting = [i.timestamp for i in self.pool.values() if not i.gated]
-        if waiting:
-            ready = min(waiting) + _MAX_IN_POOL
+        # The pool is in the order in which pods came back; gated ones are there for as long as they like.
+        oldest = next((i for i in self.pool.values() if not i.gated), None)
+        if oldest is not None:
+            ready = oldest.timestamp + _MAX_IN_POOL
             periods = math.floor((ready - self._started) / _FLUSH_PERIOD) + 1
             times.append(max(self._started + periods * _FLUSH_PERIOD, self._flushed_pool + _FLUSH_PERIOD))
         return min(times, default=None)
@@ -324,43 +313,53 @@ class SchedulingQueue:
 
     def counts(self) -> dict[str, int]:
         """Pods by queue, as `scheduler_pending_pods` counts them."""
-        gated = sum(i.gated for i in self.pool.values())
+        pooled = list(self.pool.values())
+        gated = sum(i.gated for i in pooled)
         return {
             "active": len(self.active),
             "backoff": len(self.backoff) + len(self.error_backoff),
-            "unschedulable": len(self.pool) - gated,
+            "unschedulable": len(pooled) - gated,
             "gated": gated,
         }
 
     def view(self) -> QueueView:
         """A picture of the queue."""
         pooled = sorted(self.pool.values(), key=lambda i: (i.timestamp, i.pod.key))
+        waiting = (*self.active, *self.backoff, *self.error_backoff, *self.pool.values())
+        nominated = {i.pod.key: self.nominator.node_of(i.pod) for i in waiting}
         return QueueView(
-            active=[self._entry(i) for i in self.active.ordered()],
-            backoff=[self._entry(i, self._expiry(i) + 1.0) for i in self.backoff.ordered()],
-            error_backoff=[self._entry(i, self._expiry(i) + 1.0) for i in self.error_backoff.ordered()],
-            unschedulable=[self._entry(i) for i in pooled if not i.gated],
-            gated=[self._entry(i) for i in pooled if i.gated],
+            active=[_entry(i) for i in self.active.ordered()],
+            backoff=[_entry(i, self._backoff.expiry(i) + 1.0) for i in self.backoff.ordered()],
+            error_backoff=[_entry(i, self._backoff.expiry(i) + 1.0) for i in self.error_backoff.ordered()],
+            unschedulable=[_entry(i) for i in pooled if not i.gated],
+            gated=[_entry(i) for i in pooled if i.gated],
             in_flight=[],
-            nominated={
-                p.key: node
-                for i in (*self.active, *self.backoff, *self.error_backoff, *self.pool.values())
-                if (node := self.nominator.node_of(p := i.pod))
-            },
+            nominated={pod: node for pod, node in nominated.items() if node},
             now=self._clock.now(),
-        )
-
-    @staticmethod
-    def _entry(info: QueuedPodInfo, until: float | None = None) -> QueueEntry:
-        return QueueEntry(
-            info.pod.key,
-            info.attempts,
-            info.timestamp,
-            until,
-            sorted(info.unschedulable_plugins | info.pending_plugins),
-            info.gating_plugin,
         )
 
     def _count(self, queue: str, event: str) -> None:
         if self._metrics is not None:
             self._metrics.queue_incoming(queue, event)
+
+    def _count_rejectors(self, info: QueuedPodInfo, step: int) -> None:
+        if self._metrics is not None:
+            for name in info.unschedulable_plugins | info.pending_plugins:
+                self._metrics.rejected(name, info.pod.spec.scheduler_name, step)
+
+
+def _may_look(info: QueuedPodInfo, event: ClusterEvent) -> bool:
+    """A gated pod only hears of the events that its gating plugin registered."""
+    return not info.gated or any(e.matches(event) for e in info.gating_events)
+
+
+def _entry(info: QueuedPodInfo, until: float | None = None) -> QueueEntry:
+    return QueueEntry(
+        info.pod.key,
+        info.attempts,
+        info.timestamp,
+        until,
+        sorted(info.unschedulable_plugins | info.pending_plugins),
+        info.gating_plugin,
+        info.gating_message,
+    )

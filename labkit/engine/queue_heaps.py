@@ -42,20 +42,30 @@ def sort_key(queue_sort: Any) -> KeyFunction:
 
 
 class Heap:
-    """Pods by key, smallest first; ties in order of arrival."""
+    """Pods by key, smallest first; ties in order of arrival, which a change of the pod does not alter."""
 
     def __init__(self, key: KeyFunction) -> None:
         self._key = key
-        self._entries: list[tuple[Any, int, str]] = []
-        self._infos: dict[str, tuple[int, QueuedPodInfo]] = {}
+        #: (key, arrival, version, pod); entries whose version is not the pod's are dead.
+        self._entries: list[tuple[Any, int, int, str]] = []
+        self._infos: dict[str, tuple[int, int, QueuedPodInfo]] = {}
         self._sequence = itertools.count()
 
     def push(self, info: QueuedPodInfo) -> None:
         """Add or re-sort."""
-        number = next(self._sequence)
+        version = next(self._sequence)
         key = info.pod.key
-        self._infos[key] = (number, info)
-        heapq.heappush(self._entries, (self._key(info), number, key))
+        held = self._infos.get(key)
+        arrival = version if held is None else held[0]
+        self._infos[key] = (arrival, version, info)
+        heapq.heappush(self._entries, (self._key(info), arrival, version, key))
+
+    def sort_again(self) -> None:
+        """The order itself changed."""
+        self._entries = [
+            (self._key(info), arrival, version, key) for key, (arrival, version, info) in self._infos.items()
+        ]
+        heapq.heapify(self._entries)
 
     def pop(self) -> QueuedPodInfo | None:
         """Take the first."""
@@ -68,34 +78,33 @@ class Heap:
     def peek(self) -> QueuedPodInfo | None:
         """The first, left in place."""
         while self._entries:
-            _, number, key = self._entries[0]
-            held = self._infos.get(key)
-            if held is not None and held[0] == number:
-                return held[1]
+            _, _, version, key = self._entries[0]
+            if self._is_live(version, key):
+                return self._infos[key][2]
             heapq.heappop(self._entries)
         return None
 
     def remove(self, key: str) -> QueuedPodInfo | None:
         """Take out by `namespace/name`."""
         held = self._infos.pop(key, None)
-        return held[1] if held is not None else None
+        return held[2] if held is not None else None
 
     def get(self, key: str) -> QueuedPodInfo | None:
         """Look up by `namespace/name`."""
         held = self._infos.get(key)
-        return held[1] if held is not None else None
+        return held[2] if held is not None else None
 
     def ordered(self) -> list[QueuedPodInfo]:
         """All pods in the order in which they would be taken."""
-        live = [(k, n, self._infos[key][1]) for k, n, key in self._entries if self._is_live(n, key)]
-        return [info for _, _, info in sorted(live, key=lambda e: (e[0], e[1]))]
+        live = sorted(e for e in self._entries if self._is_live(e[2], e[3]))
+        return [self._infos[key][2] for _, _, _, key in live]
 
-    def _is_live(self, number: int, key: str) -> bool:
+    def _is_live(self, version: int, key: str) -> bool:
         held = self._infos.get(key)
-        return held is not None and held[0] == number
+        return held is not None and held[1] == version
 
     def __len__(self) -> int:
         return len(self._infos)
 
     def __iter__(self) -> Iterator[QueuedPodInfo]:
-        return (info for _, info in self._infos.values())
+        return (info for _, _, info in self._infos.values())

@@ -1,22 +1,23 @@
 """The scheduler: takes notifications, decides pod by pod, binds (spec 01 §3, §8, §9).
 
-One thread calls it. Notifications may come from any thread: `notify` only puts them in an inbox. Nothing
-blocks: a pod held by Permit resumes its binding when it is allowed, rejected or timed out on the Clock.
+One thread calls it. Notifications, verdicts about held pods and activations may come from any thread: they are put
+aside and handled by `pump`, which every method calls.
 """
 
 from __future__ import annotations
 
 import random
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-import msgspec
-
 from labkit.config import FeatureGates, SchedulerConfig, load_config
+from labkit.engine.binding import Binding
 from labkit.engine.build import build_frameworks
 from labkit.engine.cache import Cache
-from labkit.engine.cycle import CycleResult, Settings, schedule_pod
+from labkit.engine.cycle import Settings, schedule_pod
+from labkit.engine.failures import Failures
 from labkit.engine.feasible import Rotation
 from labkit.engine.framework import Framework
 from labkit.engine.handlers import Handlers
@@ -24,44 +25,18 @@ from labkit.engine.informer import ALL_KINDS, Informer
 from labkit.engine.nominator import Nominator
 from labkit.engine.notes import event_note
 from labkit.engine.queue import QueueView, SchedulingQueue
-from labkit.engine.recorder import Recorder, timestamp
+from labkit.engine.recorder import Recorder
 from labkit.engine.services import Services
 from labkit.engine.trace import Trace
-from labkit.engine.waiting import Waiting, WaitingPods
+from labkit.engine.waiting import WaitingPods
 from labkit.framework.clock import Clock, Timer, VirtualClock
 from labkit.framework.cycle_state import CycleState
-from labkit.framework.events import ActionType, ClusterEvent
 from labkit.framework.node_info import QueuedPodInfo
-from labkit.framework.results import Diagnosis, FitError, NodeToStatus
-from labkit.framework.status import Code, Status
+from labkit.framework.plugin import plugin_name
+from labkit.framework.status import Status
 from labkit.objects.meta import RawObject
 from labkit.objects.pod import Pod
 from labkit.plugins._preemption_executor import ApiPreemption
-
-_POD_DELETED = ClusterEvent("AssignedPod", ActionType.DELETE)
-
-
-class _Attempt:
-    """One pod on its way from the chosen node to the bound pod."""
-
-    __slots__ = ("framework", "info", "node", "pod", "state", "trace", "waiting")
-
-    def __init__(
-        self,
-        framework: Framework,
-        info: QueuedPodInfo,
-        pod: Pod,
-        node: str,
-        state: CycleState,
-        trace: Trace | None,
-    ) -> None:
-        self.framework = framework
-        self.info = info
-        self.pod = pod
-        self.node = node
-        self.state = state
-        self.trace = trace
-        self.waiting: Waiting | None = None
 
 
 class Scheduler:
@@ -103,6 +78,7 @@ class Scheduler:
             waiting=self.waiting,
             extenders=list(extenders),
             metrics=metrics,
+            activate=self._activate,
             record_event=self.recorder.record,
             cancel_in_memory=self._cancel_in_memory,
         )
@@ -117,8 +93,20 @@ class Scheduler:
             max_backoff=float(self.config.pod_max_backoff_seconds),
             metrics=metrics,
         )
-        self.services.activate = self.queue.activate
         self.handlers = Handlers(self.cache, self.queue, self.informer, self.waiting, self.frameworks)
+        self.failures = Failures(
+            client, self.clock, self.queue, self.nominator, self.handlers, self.recorder, metrics
+        )
+        self.binding = Binding(
+            client,
+            self.clock,
+            self.cache,
+            self.queue,
+            self.waiting,
+            self.recorder,
+            self.failures,
+            metrics,
+        )
         self.settings = Settings(
             rotation=Rotation(),
             percentage_of_nodes_to_score=self.config.percentage_of_nodes_to_score,
@@ -127,12 +115,12 @@ class Scheduler:
         self.trace_mode = trace
         self.traces: deque[Trace] = deque(maxlen=keep_traces)
         self._inbox: deque[tuple[RawObject | None, RawObject | None]] = deque()
-        self._ready: deque[_Attempt] = deque()
         self._background: deque[Callable[[], None]] = deque()
-        self._attempts: dict[str, _Attempt] = {}
         self._flush_timer: tuple[float, Timer] | None = None
-        self._executor = ApiPreemption(self._background.append, self._victim_gone)
+        self._executor = ApiPreemption(self._defer_preemption, self._victim_gone)
         self._install_executor()
+        if metrics is not None:
+            metrics.gauges = self.gauges
 
     # --- notifications --------------------------------------------------------------------------------------
 
@@ -153,11 +141,12 @@ class Scheduler:
 
     def pump(self) -> None:
         """Handle what has come in, resume bindings that were decided, run what was put off."""
-        while self._inbox or self._ready or self._background:
+        ready = self.binding.ready
+        while self._inbox or ready or self._background:
             if self._inbox:
                 self.handlers.handle(*self._inbox.popleft())
-            elif self._ready:
-                self._finish_binding(self._ready.popleft())
+            elif ready:
+                self.binding.finish(ready.popleft())
             else:
                 self._background.popleft()()
         self._arm_flush()
@@ -198,20 +187,21 @@ class Scheduler:
     def plugins_changed(self) -> None:
         """Plugins were swapped: read their event registrations again."""
         self._install_executor()
-        self.queue.hints.rebuild()
+        self.queue.plugins_changed()
 
     def _install_executor(self) -> None:
         for framework in self.frameworks.values():
-            for plugin in framework.plugins("post_filter"):
-                if hasattr(plugin, "executor"):
+            for plugin in framework.all_plugins():
+                if plugin_name(plugin) == "DefaultPreemption" and hasattr(plugin, "executor"):
                     plugin.executor = self._executor
 
     def _arm_flush(self) -> None:
         when = self.queue.next_flush()
-        if self._flush_timer is not None:
-            if self._flush_timer[0] == when:
+        armed = self._flush_timer
+        if armed is not None:
+            if armed[0] == when:
                 return
-            self._flush_timer[1].cancel()
+            armed[1].cancel()
             self._flush_timer = None
         if when is not None:
             self._flush_timer = (when, self.clock.call_at(when, self._flush))
@@ -247,220 +237,24 @@ class Scheduler:
         recorded = trace if self.trace_mode != "off" else None
         if recorded is not None:
             self.traces.append(recorded)
+        started = time.perf_counter()
         self.cache.update_snapshot(self.services.snapshot)
         state = CycleState()
         result = schedule_pod(framework, state, pod, self.settings, recorded)
-        if result.node is None:
-            self._failed(
-                framework, info, result.status or Status.success(), result.fit_error, result.nominated
-            )
-        else:
-            self._place(framework, info, result, state, recorded)
-        if recorded is not None and recorded.full_message is not None:
-            recorded.full_message = event_note(recorded.full_message)
         if self.metrics is not None:
-            self.metrics.attempt(framework.profile_name, result, info)
+            self.metrics.algorithm(time.perf_counter() - started)
+        if result.node is None:
+            status = result.status or Status.success()
+            self.failures.handle(framework, info, status, result.fit_error, result.nominated, started=started)
+        else:
+            self.binding.place(framework, info, result.node, state, recorded, started)
+        if recorded is not None and recorded.full_message is not None and result.node is None:
+            recorded.full_message = event_note(recorded.full_message)
         return trace
 
-    def _place(
-        self,
-        framework: Framework,
-        info: QueuedPodInfo,
-        result: CycleResult,
-        state: CycleState,
-        trace: Trace | None,
-    ) -> None:
-        assert result.node is not None
-        node = result.node
-        assumed = _on_node(info.pod, node)
-        try:
-            self.cache.assume(assumed)
-        except ValueError as e:
-            self._failed(framework, info, Status.as_error_of(e), None, "")
-            return
-        self.nominator.delete(info.pod)
-        attempt = _Attempt(framework, info, assumed, node, state, trace)
-        status = framework.run_reserve(state, assumed, node)
-        if status is None:
-            status, waits = framework.run_permit(state, assumed, node)
-            if status is None or status.code == Code.WAIT:
-                if waits:
-                    self._wait(attempt, waits)
-                self._activate(state)
-                if not waits:
-                    self._finish_binding(attempt)
-                return
-        self._undo(attempt)
-        fit = _rejection(status, node) if status.is_rejected else None
-        self._failed(framework, info, _carrying(status, fit), fit, "", trace=trace)
-
-    def _activate(self, state: CycleState) -> None:
-        if state.pods_to_activate:
-            self.queue.activate(list(state.pods_to_activate.values()))
-            state.pods_to_activate.clear()
-
-    def _wait(self, attempt: _Attempt, waits: dict[str, float]) -> None:
-        if attempt.trace is not None:
-            attempt.trace.steps.append(("Permit", f"waits for {', '.join(sorted(waits))}"))
-        self._attempts[attempt.pod.uid] = attempt
-        attempt.waiting = Waiting(attempt.pod, waits, self.clock, self._resume)
-        self.waiting.add(attempt.waiting)
-        self._nominate_expected(attempt)
-
-    def _resume(self, waiting: Waiting) -> None:
-        attempt = self._attempts.pop(waiting.pod.uid, None)
-        if attempt is not None:
-            self._ready.append(attempt)
-
-    def _undo(self, attempt: _Attempt) -> None:
-        for problem in attempt.framework.run_unreserve(attempt.state, attempt.pod, attempt.node):
-            if attempt.trace is not None:
-                attempt.trace.notes.append(problem.message)
-        self.cache.forget(attempt.pod)
-
-    # --- binding --------------------------------------------------------------------------------------------
-
-    def _finish_binding(self, attempt: _Attempt) -> None:
-        framework, state, pod, node = attempt.framework, attempt.state, attempt.pod, attempt.node
-        waiting = attempt.waiting
-        if waiting is not None:
-            self.waiting.remove(pod.uid)
-            verdict = waiting.verdict
-            if verdict is not None and not verdict.is_success:
-                if verdict.is_rejected:
-                    fit = _rejection(verdict, node)
-                    self._binding_failed(attempt, _carrying(verdict, fit), fit)
-                else:
-                    text = f"waiting on permit for pod: {verdict.message}"
-                    self._binding_failed(attempt, Status.as_error_of(text), None)
-                return
-        status = framework.run_pre_bind_pre_flights(state, pod, node)
-        if status is None:
-            if waiting is None:
-                self._nominate_expected(attempt)
-        elif not status.is_skip:
-            self._binding_failed(attempt, status, None)
-            return
-        self.queue.done(pod.uid)
-        if status is None:
-            status = framework.run_pre_bind(state, pod, node)
-            if status is not None:
-                self._binding_failed(attempt, status, None)
-                return
-        status = self._bind(attempt)
-        if status is not None:
-            self._binding_failed(attempt, status, None)
-            return
-        note = f"Successfully assigned {pod.key} to {node}"
-        self.recorder.record(attempt.info.pod, "Normal", "Scheduled", "Binding", note)
-        if self.metrics is not None:
-            self.metrics.scheduled(framework.profile_name, attempt.info, self.clock.now())
-        for problem in framework.run_post_bind(state, pod, node):
-            if attempt.trace is not None:
-                attempt.trace.notes.append(problem.message)
-        if attempt.trace is not None:
-            attempt.trace.steps.append(("Bind", note))
-        self._activate(state)
-
-    def _bind(self, attempt: _Attempt) -> Status | None:
-        pod, node = attempt.pod, attempt.node
-        for extender in attempt.framework.extenders:
-            if not extender.is_binder or not extender.is_interested(pod):
-                continue
-            try:
-                extender.bind(pod, node)
-            except Exception as e:
-                if extender.ignorable:
-                    continue
-                return Status.as_error_of(e)
-            return None
-        status = attempt.framework.run_bind(attempt.state, pod, node)
-        if status is not None and status.is_skip:
-            return Status.as_error_of("bind failed: all Bind plugins skipped")
-        return status
-
-    def _nominate_expected(self, attempt: _Attempt) -> None:
-        pod = attempt.info.pod
-        if pod.status.nominated_node_name != attempt.node:
-            try:
-                patch = {"status": {"nominatedNodeName": attempt.node}}
-                self.client.patch_status("Pod", pod.name, pod.namespace, patch)
-            except Exception as e:
-                if attempt.trace is not None:
-                    attempt.trace.notes.append(f"nominatedNodeName was not written: {e}")
-
-    def _binding_failed(self, attempt: _Attempt, status: Status, fit: FitError | None) -> None:
-        self._undo(attempt)
-        rejected = status.is_rejected
-        if not rejected:
-            self.queue.move_all(_POD_DELETED, attempt.pod, None)
-        self._failed(attempt.framework, attempt.info, status, fit, "", trace=attempt.trace)
-        if rejected:
-            uid = attempt.pod.uid
-            self.queue.move_all(_POD_DELETED, attempt.pod, None, lambda p: p.uid != uid)
-
-    # --- failure --------------------------------------------------------------------------------------------
-
-    def _failed(
-        self,
-        framework: Framework,
-        info: QueuedPodInfo,
-        status: Status,
-        fit: FitError | None,
-        nominated: str | None,
-        *,
-        trace: Trace | None = None,
-    ) -> None:
-        """Requeue, nominate, event, condition: in this order."""
-        message = status.message
-        if trace is not None:
-            trace.node, trace.error = None, status
-            trace.message = trace.full_message = message
-        info.unschedulable_plugins = set(fit.diagnosis.unschedulable_plugins) if fit is not None else set()
-        info.pending_plugins = set(fit.diagnosis.pending_plugins) if fit is not None else set()
-        pod = info.pod
-        current = self.handlers.current(pod)
-        if current is not None and current.uid != pod.uid:
-            self.queue.done(pod.uid)
-            return
-        if current is None or current.spec.node_name:
-            self.queue.done(pod.uid)
-        else:
-            info.pod = pod = current
-            self.queue.add_unschedulable(info)
-        if current is not None:
-            self.nominator.add(pod, nominated)
-        self.recorder.record(pod, "Warning", "FailedScheduling", "Scheduling", message)
-        reason = "Unschedulable" if status.is_rejected else "SchedulerError"
-        self._patch_condition(pod, reason, message, nominated)
-
-    def _patch_condition(self, pod: Pod, reason: str, message: str, nominated: str | None) -> None:
-        known = next((c for c in pod.status.conditions if c.type == "PodScheduled"), None)
-        same = known is not None and (known.status, known.reason, known.message) == ("False", reason, message)
-        renominate = nominated is not None and nominated != pod.status.nominated_node_name
-        if same and not renominate:
-            return
-        status: dict[str, Any] = {}
-        if not same:
-            changed = known is None or known.status != "False"
-            when = timestamp(self.clock.now())[:19] + "Z"
-            condition: dict[str, Any] = {
-                "type": "PodScheduled",
-                "status": "False",
-                "reason": reason,
-                "message": message,
-                "lastProbeTime": None,
-                "lastTransitionTime": when if changed or known is None else known.last_transition_time,
-            }
-            if pod.metadata.generation:
-                condition["observedGeneration"] = pod.metadata.generation
-            status["conditions"] = [condition]
-        if renominate:
-            status["nominatedNodeName"] = nominated or None
-        try:
-            self.client.patch_status("Pod", pod.name, pod.namespace, {"status": status})
-        except Exception as e:
-            self.handlers.problems.append(f"Pod {pod.key}: condition was not written: {e}")
+    def _activate(self, pods: Iterable[Pod]) -> None:
+        wanted = list(pods)
+        self._background.append(lambda: self.queue.activate(wanted))
 
     # --- for preemption -------------------------------------------------------------------------------------
 
@@ -468,12 +262,15 @@ class Scheduler:
         current = self.handlers.current(pod)
         return current is not None and not current.spec.node_name
 
+    def _defer_preemption(self, work: Callable[[], None]) -> None:
+        if self.metrics is not None:
+            self.metrics.preemption_task()
+        self._background.append(work)
+
     def _victim_gone(self, key: str) -> bool:
         namespace, _, name = key.partition("/")
-        return not any(
-            p.namespace == namespace and p.name == name and not p.terminating
-            for p in self.handlers.all_pods()
-        )
+        pod = self.informer.get("Pod", namespace, name)
+        return pod is None or pod.terminating
 
     def _cancel_in_memory(self, pod: Pod, plugin: str) -> bool:
         waiting = self.waiting.get(pod.uid)
@@ -482,20 +279,18 @@ class Scheduler:
         waiting.preempt(plugin, "preempted")
         return True
 
+    # --- for metrics ----------------------------------------------------------------------------------------
 
-def _on_node(pod: Pod, node: str) -> Pod:
-    copy = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node))
-    # Facts derived from the pod do not depend on its node: keep them.
-    copy.__dict__.update({k: v for k, v in pod.__dict__.items() if k not in ("_pod_info", "raw")})
-    return copy
-
-
-def _rejection(status: Status, node: str) -> FitError:
-    diagnosis = Diagnosis(node_to_status=NodeToStatus())
-    diagnosis.node_to_status.set(node, status)
-    diagnosis.add_plugin_status(status)
-    return FitError(1, diagnosis)
-
-
-def _carrying(status: Status, fit: FitError | None) -> Status:
-    return status if fit is None else Status(status.code, plugin=status.plugin, error=fit)
+    def gauges(self) -> dict[str, dict[str, int]]:
+        """What `Metrics` shows as it stands: metric -> label -> value. May be called from any thread."""
+        nodes = list(self.cache.nodes.values())
+        return {
+            "pending_pods": self.queue.counts(),
+            "cache_size": {
+                "nodes": len(nodes),
+                "pods": self.cache.pod_count,
+                "assumed_pods": self.cache.assumed_count,
+            },
+            "inflight_events": dict(self.queue.in_flight.labels()),
+            "goroutines": {"binding": len(self.waiting.list())},
+        }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 from labkit.framework.clock import Clock, Timer
@@ -25,7 +26,10 @@ def go_duration(seconds: float) -> str:
 
 
 class Waiting:
-    """One held pod: the first verdict wins, and `resume` is told once."""
+    """One held pod: the first verdict wins, and `resume` is told once. Verdicts may come from any thread.
+
+    `timeouts`: plugin -> seconds.
+    """
 
     def __init__(
         self, pod: Pod, timeouts: dict[str, float], clock: Clock, resume: Callable[[Waiting], None]
@@ -36,6 +40,7 @@ class Waiting:
         self.verdict: Status | None = None
         self._pending = dict(timeouts)
         self._resume = resume
+        self._lock = threading.Lock()
         self._timers: list[Timer] = [
             clock.call_at(clock.now() + seconds, self._on_timeout(plugin, seconds))
             for plugin, seconds in timeouts.items()
@@ -50,9 +55,8 @@ class Waiting:
         return sorted(self._pending)
 
     def allow(self, plugin: str) -> None:
-        """`plugin` lets it go."""
-        self._pending.pop(plugin, None)
-        if not self._pending:
+        """`plugin` lets it go; with the last one the pod is bound."""
+        if self._pending.pop(plugin, None) is not None and not self._pending:
             self._decide(Status.success())
 
     def reject(self, plugin: str, message: str) -> None:
@@ -63,12 +67,17 @@ class Waiting:
         """Cancelled in memory by preemption."""
         self._decide(Status.as_error_of(message, plugin=plugin))
 
-    def _decide(self, status: Status) -> None:
-        if self.verdict is not None:
-            return
-        self.verdict = status
+    def cancel(self) -> None:
+        """Its wait is over without a verdict."""
         for timer in self._timers:
             timer.cancel()
+
+    def _decide(self, status: Status) -> None:
+        with self._lock:
+            if self.verdict is not None:
+                return
+            self.verdict = status
+        self.cancel()
         self._resume(self)
 
 

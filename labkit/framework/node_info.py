@@ -230,6 +230,7 @@ class QueuedPodInfo:
         "backoff_expiration",
         "consecutive_errors_count",
         "gating_events",
+        "gating_message",
         "gating_plugin",
         "initial_attempt_timestamp",
         "pending_plugins",
@@ -253,6 +254,7 @@ class QueuedPodInfo:
         self.unschedulable_plugins: set[str] = set()
         self.pending_plugins: set[str] = set()
         self.gating_plugin = ""
+        self.gating_message = ""
         self.gating_events: list[Any] = []
         self.was_flushed = False
 
