@@ -22,7 +22,7 @@ _MAX_DIGITS = 1000
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BY_EXPONENT = {v: k for k, v in _DECIMAL.items()}
-_SHAPE = re.compile(r"([+-]?)0*([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)")
+_SHAPE = re.compile(r"([+-]?)(0*)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)")
 _EXPONENT = re.compile(r"[eE]([+-]?[0-9]+)")
 
 BINARY_SI, DECIMAL_SI, DECIMAL_EXPONENT = "BinarySI", "DecimalSI", "DecimalExponent"
@@ -41,19 +41,19 @@ _BAD_NUMBER = "unable to parse numeric part of quantity"
 class Quantity:
     """An exact amount with the format it prints in. Immutable; compares by amount alone."""
 
-    __slots__ = ("_compact", "_nanos", "_text", "format")
+    __slots__ = ("_nanos", "_scale", "_text", "format")
 
     def __init__(self, amount: Fraction | int, format: str = DECIMAL_SI) -> None:
         nanos = amount * _NANO
         self._nanos = nanos if isinstance(nanos, int) else _divide_up(nanos.numerator, nanos.denominator)
         self.format = format
         self._text: str | None = None
-        self._compact = False
+        self._scale: int | None = None
 
     @classmethod
-    def _of(cls, nanos: int, format_: str, text: str | None = None, compact: bool = False) -> Quantity:
+    def _of(cls, nanos: int, format_: str, text: str | None = None, scale: int | None = None) -> Quantity:
         made = cls.__new__(cls)
-        made._nanos, made.format, made._text, made._compact = nanos, format_, text, compact
+        made._nanos, made.format, made._text, made._scale = nanos, format_, text, scale
         return made
 
     @property
@@ -65,17 +65,20 @@ class Quantity:
 
     def value(self) -> int:
         """Whole units, rounded away from zero; an int64 (see `_int64` for what does not fit)."""
-        return self._int64(_divide_up(self._nanos, _NANO))
+        return self._int64(_divide_up(self._nanos, _NANO), 0)
 
     def milli_value(self) -> int:
         """Thousandths, rounded away from zero; an int64 (see `_int64` for what does not fit)."""
-        return self._int64(_divide_up(self._nanos, _MICRO))
+        return self._int64(_divide_up(self._nanos, _MICRO), 3)
 
-    def _int64(self, number: int) -> int:
-        # Kubernetes does not notice overflow: short numbers become 0, long ones wrap around.
+    def _int64(self, number: int, zeros: int) -> int:
         if -_MAX_INT64 <= number <= _MAX_INT64:
             return number
-        return 0 if self._compact else (number + 2**63) % 2**64 - 2**63
+        # Kubernetes does not notice overflow. It keeps short texts as a number with a decimal scale (`_scale`); adding
+        # zeros to those gives 0 unless there is one multiplication for so many. All else wraps around.
+        if self._scale is not None and self._scale + zeros not in (0, 1, 2, 3, 6, 9):
+            return 0
+        return (number + 2**63) % 2**64 - 2**63
 
     def __add__(self, other: Quantity) -> Quantity:
         return Quantity._of(self._nanos + other._nanos, self.format if self._nanos else other.format)
@@ -140,32 +143,35 @@ def _parse(text: str) -> Quantity:
     shape = _SHAPE.fullmatch(text)
     if shape is None or not text:
         raise QuantityError(_MALFORMED)
-    sign, whole, fraction, suffix = shape.groups()
+    sign, zeros, whole, fraction, suffix = shape.groups()
+    # Where Kubernetes has to compute exactly it wants a digit; else no digit at all is zero.
+    has_digit = bool(zeros or whole or fraction)
     whole, fraction = whole or "0", fraction or ""
     digits = whole + fraction
     if len(digits) > _MAX_DIGITS:
         raise QuantityError(_BAD_NUMBER)
     number = int(digits) * (-1 if sign == "-" else 1)
     if suffix in _BINARY:
-        return _binary(text, number, whole, fraction, _BINARY[suffix])
-    exponent, format_ = _exponent(suffix)
-    exponent -= len(fraction)
-    if len(digits) <= 18 and exponent >= -9:
-        keeps = exponent % 3 == 0 and not digits.endswith("000") and digits[0] != "0"
-        return Quantity._of(number * 10 ** (exponent + 9), format_, text if keeps else None, compact=True)
-    scale = exponent + 9
-    nanos = number * 10**scale if scale >= 0 else _divide_up(number, 10**-scale)
+        power = _BINARY[suffix]
+        if not fraction and 15 - len(whole) - power * 3 // 10 - 1 >= 0:
+            keeps = number & 7 != 0
+            return Quantity._of((number << power) * _NANO, BINARY_SI, text if keeps else None, 0)
+        nanos, format_ = _divide_up((number << power) * _NANO, 10 ** len(fraction)), BINARY_SI
+        nanos = max(min(nanos, _MAX_INT64 * _NANO), -_MAX_INT64 * _NANO)
+        if 0 < abs(nanos) < _NANO:
+            # Below one unit there is nothing binary to print.
+            format_ = DECIMAL_SI
+    else:
+        exponent, format_ = _exponent(suffix)
+        exponent -= len(fraction)
+        if len(digits) <= 18 and exponent >= -9:
+            keeps = exponent % 3 == 0 and not digits.endswith("000") and digits[0] != "0"
+            return Quantity._of(number * 10 ** (exponent + 9), format_, text if keeps else None, exponent)
+        scale = exponent + 9
+        nanos = number * 10**scale if scale >= 0 else _divide_up(number, 10**-scale)
+    if not has_digit:
+        raise QuantityError(_BAD_NUMBER)
     return Quantity._of(nanos, format_)
-
-
-def _binary(text: str, number: int, whole: str, fraction: str, power: int) -> Quantity:
-    if not fraction and 15 - len(whole) - power * 3 // 10 - 1 >= 0:
-        keeps = number & 7 != 0
-        return Quantity._of((number << power) * _NANO, BINARY_SI, text if keeps else None, compact=True)
-    nanos = _divide_up((number << power) * _NANO, 10 ** len(fraction))
-    nanos = max(min(nanos, _MAX_INT64 * _NANO), -_MAX_INT64 * _NANO)
-    # Below one unit there is nothing binary to print.
-    return Quantity._of(nanos, DECIMAL_SI if 0 < abs(nanos) < _NANO else BINARY_SI)
 
 
 def _exponent(suffix: str) -> tuple[int, str]:

@@ -222,6 +222,14 @@ class RequiredNodeAffinity:
         """The pod asks for nothing: every node matches."""
         return self._selector is None and self._affinity is None
 
+    def error_on(self, node: Node) -> SelectorError | None:
+        """Why it cannot be said whether `node` is allowed: no term matches and some do not parse."""
+        if self._affinity is None or self.matches(node):
+            return None
+        if self._selector is not None and not self._selector.matches(node.metadata.labels):
+            return None
+        return self._affinity.error
+
     def matches(self, node: Node) -> bool:
         """True when `node` is allowed."""
         if self._selector is not None and not self._selector.matches(node.metadata.labels):

@@ -124,10 +124,9 @@ class NodeAffinity(Plugin):
             return QueueingHint.SKIP
         affinity = required_node_affinity(pod)
         if not affinity.matches(new):
-            return QueueingHint.SKIP
-        if old is None:
-            return QueueingHint.QUEUE
-        return QueueingHint.SKIP if affinity.matches(old) else QueueingHint.QUEUE
+            # Filter overlooks terms that do not parse; here they count as "worth a try".
+            return QueueingHint.QUEUE if affinity.error_on(new) else QueueingHint.SKIP
+        return QueueingHint.SKIP if old is not None and affinity.matches(old) else QueueingHint.QUEUE
 
 
 def preferred_terms(terms: Iterable[PreferredSchedulingTerm]) -> Weighted:

@@ -34,7 +34,7 @@ class NodePorts(Plugin):
 
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         """Unschedulable when any wanted port conflicts."""
-        wanted: Sequence[HostPort] = state.read(_KEY, "error reading")
+        wanted: Sequence[HostPort] = state.read(_KEY)
         return _REJECTED if conflict(wanted, node.used_ports) else None
 
     def events_to_register(self) -> list[ClusterEventWithHint]:

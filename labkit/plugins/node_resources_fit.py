@@ -155,11 +155,11 @@ def _device_class(pod: Pod, old: Any, new: Any) -> QueueingHint:
 
     wanted = _incoming(pod).scalars
     name = new.get("metadata", {}).get("name", "") if isinstance(new, dict) else ""
-    if old is None and wanted.get(f"deviceclass.resource.kubernetes.io/{name}"):
+    if old is None and f"deviceclass.resource.kubernetes.io/{name}" in wanted:
         return QueueingHint.QUEUE
     if old is not None and extended_name(old) == extended_name(new):
         return QueueingHint.SKIP
-    return QueueingHint.QUEUE if wanted.get(extended_name(new)) else QueueingHint.SKIP
+    return QueueingHint.QUEUE if extended_name(new) in wanted else QueueingHint.SKIP
 
 
 def _incoming(pod: Pod) -> Resource:

@@ -113,6 +113,19 @@ def test_labels(args: Any, old: Any, new: Any, answer: str) -> None:
     )
 
 
+def test_terms_that_do_not_parse() -> None:
+    """A pod with such a term is retried on every node that no other term and no label rules out."""
+    broken = {"matchExpressions": [{"key": "a", "operator": "In"}]}
+    affinity = {
+        "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [broken]}}
+    }
+    for spec, answer in (({}, Q), ({"nodeSelector": SSD}, S)):
+        assert (
+            hint(NodeAffinity(), "Node", A.ADD, make_pod(affinity=affinity, **spec), None, make_node())
+            == answer
+        )
+
+
 def ported(name: str, ip: str = "", port: int = 80, **spec: Any) -> Any:
     ports = [{"hostPort": port, "hostIP": ip}]
     return make_pod(name, containers=[{"name": "c", "ports": ports}], **spec)

@@ -152,7 +152,7 @@ def test_scheduling_gates(gates: list[str], verdict: tuple[str, list[str]]) -> N
 @pytest.mark.parametrize(
     ("plugin", "text"),
     [
-        (NodePorts(), 'error reading "PreFilterNodePorts" from cycleState: not found'),
+        (NodePorts(), 'reading "PreFilterNodePorts" from cycleState: not found'),
         (NodeResourcesFit(), 'error reading "PreFilterNodeResourcesFit" from cycleState: not found'),
         (NodeDeclaredFeatures(), 'error reading "PreFilterNodeDeclaredFeatures" from cycle-state: not found'),
     ],
