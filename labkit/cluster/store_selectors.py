@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from labkit.cluster.store_errors import ApiError, bad_request
+from labkit.cluster.store_problems import NOT_A_LABEL_KEY, NOT_A_LABEL_VALUE
 from labkit.cluster.store_types import EVENTS_V1, ResourceType
 from labkit.objects.names import is_label_key, is_label_value
 
@@ -174,21 +175,14 @@ def _key(key: str) -> str:
     if not key or key in ("=", "==", "!=", ",", "(", ")", "!"):
         raise bad_request(f"unable to parse requirement: found '{key}', expected: identifier")
     if not is_label_key(key):
-        raise bad_request(
-            f'unable to parse requirement: <nil>: Invalid value: "{key}": name part must consist of alphanumeric '
-            "characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or "
-            "'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
-        )
+        raise bad_request(f'unable to parse requirement: <nil>: Invalid value: "{key}": {NOT_A_LABEL_KEY}')
     return key
 
 
 def _check_value(key: str, value: str) -> None:
     if not is_label_value(value):
         raise bad_request(
-            f'unable to parse requirement: values[0][{key}]: Invalid value: "{value}": a valid label must be an empty '
-            "string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
-            "character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "
-            "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+            f'unable to parse requirement: values[0][{key}]: Invalid value: "{value}": {NOT_A_LABEL_VALUE}'
         )
 
 

@@ -6,32 +6,18 @@ from typing import Any
 
 from labkit.cluster.store_errors import invalid
 from labkit.cluster.store_metadata import is_dns_label, is_dns_subdomain
-from labkit.cluster.store_problems import Problems
+from labkit.cluster.store_problems import (
+    NOT_A_DNS_LABEL,
+    NOT_A_LABEL_KEY,
+    NOT_A_LABEL_VALUE,
+    NOT_A_SUBDOMAIN,
+    Problems,
+)
 from labkit.cluster.store_types import EVENT, ResourceType
 from labkit.cluster.store_validation_kinds import CREATE_CHECKS, UPDATE_CHECKS
 from labkit.objects.names import is_label_key, is_label_value
 
 Json = dict[str, Any]
-_SUBDOMAIN_TEXT = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
-    "end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
-    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
-)
-_LABEL_TEXT = (
-    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with "
-    "an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
-    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
-)
-LABEL_KEY_TEXT = (
-    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
-    "character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
-    "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
-)
-LABEL_VALUE_TEXT = (
-    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and "
-    "end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "
-    "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
-)
 _LABEL_NAMES = ("Namespace", "Service")
 _PATH_NAMES = ("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding")
 MAX_ANNOTATIONS = 256 * 1024
@@ -109,10 +95,10 @@ def name_problem(resource: ResourceType, name: str) -> str | None:
     if resource.kind in _LABEL_NAMES:
         if len(name) > 63:
             return "must be no more than 63 characters"
-        return None if is_dns_label(name) else _LABEL_TEXT
+        return None if is_dns_label(name) else NOT_A_DNS_LABEL
     if len(name) > 253:
         return "must be no more than 253 characters"
-    return None if is_dns_subdomain(name) else _SUBDOMAIN_TEXT
+    return None if is_dns_subdomain(name) else NOT_A_SUBDOMAIN
 
 
 def _maps(meta: Json, problems: Problems) -> None:
@@ -124,7 +110,7 @@ def _maps(meta: Json, problems: Problems) -> None:
         for key, value in annotations.items():
             total += len(key) + len(value)
             if not is_label_key(key.lower()):
-                problems.invalid("metadata.annotations", key, LABEL_KEY_TEXT)
+                problems.invalid("metadata.annotations", key, NOT_A_LABEL_KEY)
         if total > MAX_ANNOTATIONS:
             problems.add(
                 "FieldValueTooLong",
@@ -141,7 +127,7 @@ def _maps(meta: Json, problems: Problems) -> None:
                 )
     for i, finalizer in enumerate(meta.get("finalizers") or ()):
         if not is_label_key(finalizer):
-            problems.invalid(f"metadata.finalizers[{i}]", finalizer, LABEL_KEY_TEXT)
+            problems.invalid(f"metadata.finalizers[{i}]", finalizer, NOT_A_LABEL_KEY)
         elif "/" not in finalizer and finalizer not in ("kubernetes", "orphan", "foregroundDeletion"):
             problems.invalid(
                 f"metadata.finalizers[{i}]",
@@ -154,8 +140,8 @@ def check_labels(labels: Json, path: str, problems: Problems) -> None:
     """Keys and values of a label map."""
     for key, value in labels.items():
         if not is_label_key(key):
-            problems.invalid(path, key, LABEL_KEY_TEXT)
+            problems.invalid(path, key, NOT_A_LABEL_KEY)
         if not is_label_value(value):
             problems.invalid(
-                path, value, LABEL_VALUE_TEXT if len(value) <= 63 else "must be no more than 63 characters"
+                path, value, NOT_A_LABEL_VALUE if len(value) <= 63 else "must be no more than 63 characters"
             )

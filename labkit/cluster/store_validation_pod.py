@@ -5,18 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from labkit.cluster.store_metadata import is_dns_label
-from labkit.cluster.store_problems import Problems
+from labkit.cluster.store_problems import NOT_A_DNS_LABEL, Problems
 from labkit.cluster.store_validation_scheduling import check_labels_of_selector, check_scheduling
 from labkit.objects.quantity import parse_quantity
 
 Json = dict[str, Any]
 _ZERO = parse_quantity("0")
 _COMPUTE = ("cpu", "memory", "ephemeral-storage")
-_LABEL_TEXT = (
-    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with "
-    "an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
-    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
-)
 _IMMUTABLE = (
     "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
     "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
@@ -72,7 +67,7 @@ def _volumes(spec: Json, path: str, problems: Problems) -> set[str]:
         if not name:
             problems.required(f"{where}.name")
         elif not is_dns_label(name):
-            problems.invalid(f"{where}.name", name, _LABEL_TEXT)
+            problems.invalid(f"{where}.name", name, NOT_A_DNS_LABEL)
         elif name in names:
             problems.duplicate(f"{where}.name", name)
         names.add(name)
@@ -90,7 +85,7 @@ def _container(container: Json, path: str, problems: Problems, names: set[str], 
     if not name:
         problems.required(f"{path}.name")
     elif not is_dns_label(name):
-        problems.invalid(f"{path}.name", name, _LABEL_TEXT)
+        problems.invalid(f"{path}.name", name, NOT_A_DNS_LABEL)
     elif name in names:
         problems.duplicate(f"{path}.name", name)
     names.add(name)

@@ -4,21 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from labkit.cluster.store_problems import Problems
+from labkit.cluster.store_problems import NOT_A_LABEL_KEY, NOT_A_LABEL_VALUE, Problems
 from labkit.objects.names import is_label_key, is_label_value
 
 Json = dict[str, Any]
 _EMPTY = "name part must be non-empty"
-_KEY = (
-    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
-    "character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
-    "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
-)
-_VALUE = (
-    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and "
-    "end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "
-    "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
-)
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
@@ -27,9 +17,9 @@ def check_scheduling(spec: Json, path: str, problems: Problems) -> None:
     """Everything in a pod spec that tells the scheduler something."""
     for key, value in (spec.get("nodeSelector") or {}).items():
         if not is_label_key(key):
-            problems.invalid(f"{path}.nodeSelector", key, _KEY)
+            problems.invalid(f"{path}.nodeSelector", key, NOT_A_LABEL_KEY)
         if not is_label_value(value):
-            problems.invalid(f"{path}.nodeSelector", value, _VALUE)
+            problems.invalid(f"{path}.nodeSelector", value, NOT_A_LABEL_VALUE)
     affinity = spec.get("affinity") or {}
     if affinity.get("nodeAffinity"):
         _node_affinity(affinity["nodeAffinity"], f"{path}.affinity.nodeAffinity", problems)
@@ -45,7 +35,7 @@ def check_scheduling(spec: Json, path: str, problems: Problems) -> None:
     for i, gate in enumerate(spec.get("schedulingGates") or ()):
         name = gate.get("name") or ""
         if not is_label_key(name):
-            problems.invalid(f"{path}.schedulingGates[{i}]", name, _KEY if name else _EMPTY)
+            problems.invalid(f"{path}.schedulingGates[{i}]", name, NOT_A_LABEL_KEY if name else _EMPTY)
         if name in seen:
             problems.duplicate(f"{path}.schedulingGates[{i}]", name)
         seen.add(name)
@@ -90,7 +80,9 @@ def _node_term(term: Json, path: str, problems: Problems) -> None:
             problems.invalid(f"{where}.operator", operator or "", "not a valid selector operator")
         if not is_label_key(requirement.get("key") or ""):
             problems.invalid(
-                f"{where}.key", requirement.get("key") or "", _KEY if requirement.get("key") else _EMPTY
+                f"{where}.key",
+                requirement.get("key") or "",
+                NOT_A_LABEL_KEY if requirement.get("key") else _EMPTY,
             )
     for i, requirement in enumerate(term.get("matchFields") or ()):
         where = f"{path}.matchFields[{i}]"
@@ -130,18 +122,18 @@ def _pod_term(term: Json, path: str, problems: Problems) -> None:
     if not topology:
         problems.required(f"{path}.topologyKey", "can not be empty")
         problems.invalid(f"{path}.topologyKey", "", _EMPTY)
-        problems.invalid(f"{path}.topologyKey", "", _KEY)
+        problems.invalid(f"{path}.topologyKey", "", NOT_A_LABEL_KEY)
     elif not is_label_key(topology):
-        problems.invalid(f"{path}.topologyKey", topology, _KEY)
+        problems.invalid(f"{path}.topologyKey", topology, NOT_A_LABEL_KEY)
 
 
 def check_labels_of_selector(selector: Json, path: str, problems: Problems) -> None:
     """A LabelSelector."""
     for key, value in (selector.get("matchLabels") or {}).items():
         if not is_label_key(key):
-            problems.invalid(f"{path}.matchLabels", key, _KEY)
+            problems.invalid(f"{path}.matchLabels", key, NOT_A_LABEL_KEY)
         if not is_label_value(value):
-            problems.invalid(f"{path}.matchLabels", value, _VALUE)
+            problems.invalid(f"{path}.matchLabels", value, NOT_A_LABEL_VALUE)
     for i, requirement in enumerate(selector.get("matchExpressions") or ()):
         where = f"{path}.matchExpressions[{i}]"
         operator, values = requirement.get("operator"), requirement.get("values") or []
@@ -157,7 +149,9 @@ def check_labels_of_selector(selector: Json, path: str, problems: Problems) -> N
             problems.invalid(f"{where}.operator", operator or "", "not a valid selector operator")
         if not is_label_key(requirement.get("key") or ""):
             problems.invalid(
-                f"{where}.key", requirement.get("key") or "", _KEY if requirement.get("key") else _EMPTY
+                f"{where}.key",
+                requirement.get("key") or "",
+                NOT_A_LABEL_KEY if requirement.get("key") else _EMPTY,
             )
 
 
@@ -168,7 +162,7 @@ def _toleration(toleration: Json, path: str, problems: Problems) -> None:
         toleration.get("value") or "",
     )
     if key and not is_label_key(key):
-        problems.invalid(f"{path}.key", key, _KEY)
+        problems.invalid(f"{path}.key", key, NOT_A_LABEL_KEY)
     if not key and operator != "Exists":
         problems.invalid(
             f"{path}.operator",
@@ -183,7 +177,7 @@ def _toleration(toleration: Json, path: str, problems: Problems) -> None:
         )
     if operator in ("", "Equal"):
         if not is_label_value(value):
-            problems.invalid(f"{path}.operator", value, _VALUE)
+            problems.invalid(f"{path}.operator", value, NOT_A_LABEL_VALUE)
     elif operator == "Exists":
         if value:
             problems.invalid(f"{path}.operator", value, "value must be empty when `operator` is 'Exists'")
@@ -203,7 +197,7 @@ def _spread(constraint: Json, path: str, problems: Problems) -> None:
     if not constraint.get("topologyKey"):
         problems.required(f"{path}.topologyKey", "can not be empty")
     elif not is_label_key(constraint["topologyKey"]):
-        problems.invalid(f"{path}.topologyKey", constraint["topologyKey"], _KEY)
+        problems.invalid(f"{path}.topologyKey", constraint["topologyKey"], NOT_A_LABEL_KEY)
     when = constraint.get("whenUnsatisfiable")
     problems.one_of(f"{path}.whenUnsatisfiable", when, ("DoNotSchedule", "ScheduleAnyway"))
     domains = constraint.get("minDomains")

@@ -28,7 +28,9 @@ class Term:
 
     def matches(self, pod: Pod, namespace_labels: Mapping[str, str] = _NO_LABELS) -> bool:
         """True when the term selects `pod`, whose namespace has `namespace_labels`."""
-        if pod.metadata.namespace not in self.namespaces and not self.namespace_selector.matches(namespace_labels):
+        if pod.metadata.namespace not in self.namespaces and not self.namespace_selector.matches(
+            namespace_labels
+        ):
             return False
         return self.selector.matches(pod.metadata.labels)
 
@@ -70,7 +72,9 @@ class PodTerms:
             self.preferred = self._preferred(own.preferred_during_scheduling_ignored_during_execution, ns)
         if anti is not None:
             self.required_anti = self._required(anti.required_during_scheduling_ignored_during_execution, ns)
-            self.preferred_anti = self._preferred(anti.preferred_during_scheduling_ignored_during_execution, ns)
+            self.preferred_anti = self._preferred(
+                anti.preferred_during_scheduling_ignored_during_execution, ns
+            )
 
     def _required(self, terms: Iterable[PodAffinityTerm], namespace: str) -> Sequence[Term]:
         try:

@@ -66,7 +66,9 @@ def sort_by_importance(pods: Sequence[Pod]) -> list[Pod]:
     return found
 
 
-def split_by_budget(pods: Sequence[Pod], budgets: Sequence[PodDisruptionBudget]) -> tuple[list[Pod], list[Pod]]:
+def split_by_budget(
+    pods: Sequence[Pod], budgets: Sequence[PodDisruptionBudget]
+) -> tuple[list[Pod], list[Pod]]:
     """(pods whose eviction would break a budget, the others), each in the given order."""
     allowed = [b.status.disruptions_allowed for b in budgets]
     violating: list[Pod] = []

@@ -82,7 +82,9 @@ def preempt_pod(victim: Pod, preemptor: Pod, node: str, handle: Handle) -> None:
     """Reject, cancel or delete one victim and write its event. Raises what the API raises, except 404."""
     note = f"Preempted by pod {preemptor.uid} on node {node}"
     if handle.preempt_in_memory(victim, "DefaultPreemption"):
-        handle.record_event(victim, "Normal", "Preempted", "Preempting", note + " (in kube-scheduler memory).")
+        handle.record_event(
+            victim, "Normal", "Preempted", "Preempting", note + " (in kube-scheduler memory)."
+        )
         return
     condition = {
         "type": "DisruptionTarget",
@@ -97,7 +99,9 @@ def preempt_pod(victim: Pod, preemptor: Pod, node: str, handle: Handle) -> None:
     )
     try:
         if not same:
-            handle.client.patch_status("Pod", victim.name, victim.namespace, {"status": {"conditions": [condition]}})
+            handle.client.patch_status(
+                "Pod", victim.name, victim.namespace, {"status": {"conditions": [condition]}}
+            )
         handle.client.delete("Pod", victim.name, victim.namespace)
     except Exception as e:
         if getattr(e, "code", None) == 404:

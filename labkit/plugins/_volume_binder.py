@@ -266,7 +266,9 @@ def _enough_capacity(
         return True
     requested = requested_storage(claim)
     for capacity in objects.list("CSIStorageCapacity"):
-        limit = capacity.maximum_volume_size if capacity.maximum_volume_size is not None else capacity.capacity
+        limit = (
+            capacity.maximum_volume_size if capacity.maximum_volume_size is not None else capacity.capacity
+        )
         if capacity.storage_class_name != storage_class.name or limit is None or value_of(limit) < requested:
             continue
         try:
@@ -276,4 +278,3 @@ def _enough_capacity(
         if reaches:
             return True
     return False
-

@@ -37,8 +37,15 @@ def csi_node_changed(pod: Pod, old: Any, new: Any) -> QueueingHint:
 
 def driver_changed(pod: Pod, old: Any, new: Any) -> QueueingHint:
     """A driver of an inline volume that no longer tracks capacity."""
-    inline = any(v.csi is not None and new is not None and v.csi.get("driver") == new.name for v in pod.spec.volumes)
-    dropped = old is not None and new is not None and bool(old.spec.storage_capacity) and not new.spec.storage_capacity
+    inline = any(
+        v.csi is not None and new is not None and v.csi.get("driver") == new.name for v in pod.spec.volumes
+    )
+    dropped = (
+        old is not None
+        and new is not None
+        and bool(old.spec.storage_capacity)
+        and not new.spec.storage_capacity
+    )
     return _hint(inline and dropped)
 
 

@@ -79,7 +79,8 @@ class DefaultPreemption(Plugin):
             chosen.node,
             victims=[v.key for v in chosen.victims],
             candidates={
-                c.node: {"victims": [v.key for v in c.victims], "pdbViolations": c.violations} for c in candidates
+                c.node: {"victims": [v.key for v in c.victims], "pdbViolations": c.violations}
+                for c in candidates
             },
             ties=[c.node for c in best],
         )

@@ -87,11 +87,17 @@ class DynamicResources(Plugin):
         for claim in pod.spec.resource_claims:
             name = claim.resource_claim_name
             if name is None:
-                made = {str(s.get("name")): s.get("resourceClaimName") for s in pod.status.resource_claim_statuses}
+                made = {
+                    str(s.get("name")): s.get("resourceClaimName") for s in pod.status.resource_claim_statuses
+                }
                 if claim.name not in made:
                     return f'pod "{pod.key}": ResourceClaim not created yet'
                 name = made[claim.name]
-            known = self.handle.objects.get("ResourceClaim", pod.namespace, name) if self.handle and name else None
+            known = (
+                self.handle.objects.get("ResourceClaim", pod.namespace, name)
+                if self.handle and name
+                else None
+            )
             if name and known is None:
                 return f'resourceclaim "{name}" not found'
         return ""

@@ -50,7 +50,9 @@ class _FilterState:
         copy.anti = dict(self.anti)
         return copy
 
-    def count_existing_anti(self, incoming: Pod, existing: Pod, labels: Mapping[str, str], delta: int) -> None:
+    def count_existing_anti(
+        self, incoming: Pod, existing: Pod, labels: Mapping[str, str], delta: int
+    ) -> None:
         """The existing pod's required anti-affinity terms that reject the incoming pod."""
         for term in pod_terms(existing).required_anti:
             value = labels.get(term.key)

@@ -114,7 +114,9 @@ class NodeVolumeLimits(Plugin):
             claim = self.handle.objects.get("PersistentVolumeClaim", pod.namespace, name)
             if claim is None:
                 if incoming:
-                    text = f"looking up PVC {pod.namespace}/{name}: {not_found('persistentvolumeclaim', name)}"
+                    text = (
+                        f"looking up PVC {pod.namespace}/{name}: {not_found('persistentvolumeclaim', name)}"
+                    )
                     raise _LookupFailed(Status.unresolvable(text, plugin=self.name))
                 continue
             if volume.ephemeral is not None:
@@ -217,4 +219,6 @@ def _attachment_gone(pod: Pod, old: Any, new: Any) -> QueueingHint:
 
 
 def _inline_driver(volume: Volume) -> str | None:
-    return next((driver for field, driver in MIGRATED.items() if getattr(volume, field, None) is not None), None)
+    return next(
+        (driver for field, driver in MIGRATED.items() if getattr(volume, field, None) is not None), None
+    )

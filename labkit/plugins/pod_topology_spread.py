@@ -29,9 +29,12 @@ from labkit.plugins._spread_constraints import (
 _FILTER_KEY = "PreFilterPodTopologySpread"
 _SCORE_KEY = "PreScorePodTopologySpread"
 _MISSING = Status.unresolvable(
-    "node(s) didn't match pod topology spread constraints (missing required label)", plugin="PodTopologySpread"
+    "node(s) didn't match pod topology spread constraints (missing required label)",
+    plugin="PodTopologySpread",
 )
-_SKEW = Status.unschedulable("node(s) didn't match pod topology spread constraints", plugin="PodTopologySpread")
+_SKEW = Status.unschedulable(
+    "node(s) didn't match pod topology spread constraints", plugin="PodTopologySpread"
+)
 
 
 class _HardState:
@@ -257,7 +260,11 @@ class PodTopologySpread(Plugin):
             return QueueingHint.SKIP
         constraints = self._constraints(pod, DO_NOT_SCHEDULE)
         if old is not None and new is not None:
-            if own and old.spec.tolerations != new.spec.tolerations and any(c.honor_taints for c in constraints):
+            if (
+                own
+                and old.spec.tolerations != new.spec.tolerations
+                and any(c.honor_taints for c in constraints)
+            ):
                 return QueueingHint.QUEUE
             if old.labels == new.labels:
                 return QueueingHint.SKIP

@@ -67,7 +67,11 @@ class VolumeBinding(Plugin):
 
     def __init__(self, args: Any = None, handle: Handle | None = None) -> None:
         super().__init__(args, handle)
-        raw = args.get("bindTimeoutSeconds") if isinstance(args, dict) else getattr(args, "bind_timeout_seconds", None)
+        raw = (
+            args.get("bindTimeoutSeconds")
+            if isinstance(args, dict)
+            else getattr(args, "bind_timeout_seconds", None)
+        )
         self._timeout = _DEFAULT_TIMEOUT if raw is None else float(raw)
         self._cache: AssumeCache | None = None
 
@@ -113,7 +117,9 @@ class VolumeBinding(Plugin):
                 found.bound.append(claim)
                 continue
             name = class_of_claim(claim)
-            storage_class: StorageClass | None = self.handle.objects.get("StorageClass", "", name) if name else None
+            storage_class: StorageClass | None = (
+                self.handle.objects.get("StorageClass", "", name) if name else None
+            )
             if storage_class is not None and storage_class.volume_binding_mode is None:
                 return Status.as_error_of(f'VolumeBindingMode not set for StorageClass "{name}"')
             waits = storage_class is not None and storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER

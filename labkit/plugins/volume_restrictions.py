@@ -111,10 +111,20 @@ def _frees(pod: Pod, old: Pod | None, new: Any) -> QueueingHint:
         return QueueingHint.SKIP
     if conflicting_disks(disk_volumes(pod), old.spec.volumes):
         return QueueingHint.QUEUE
-    ours = {v.persistent_volume_claim.claim_name for v in pod.spec.volumes if v.persistent_volume_claim is not None}
-    theirs = {v.persistent_volume_claim.claim_name for v in old.spec.volumes if v.persistent_volume_claim is not None}
+    ours = {
+        v.persistent_volume_claim.claim_name
+        for v in pod.spec.volumes
+        if v.persistent_volume_claim is not None
+    }
+    theirs = {
+        v.persistent_volume_claim.claim_name
+        for v in old.spec.volumes
+        if v.persistent_volume_claim is not None
+    }
     return QueueingHint.QUEUE if ours & theirs else QueueingHint.SKIP
 
 
 def _claim_added(pod: Pod, old: Any, new: Any) -> QueueingHint:
-    return QueueingHint.QUEUE if new is not None and uses_claim(pod, new, ephemeral=False) else QueueingHint.SKIP
+    return (
+        QueueingHint.QUEUE if new is not None and uses_claim(pod, new, ephemeral=False) else QueueingHint.SKIP
+    )

@@ -110,7 +110,9 @@ def _class_added(pod: Pod, old: Any, new: Any) -> QueueingHint:
 
 
 def _claim_changed(pod: Pod, old: Any, new: Any) -> QueueingHint:
-    return QueueingHint.QUEUE if new is not None and uses_claim(pod, new, ephemeral=False) else QueueingHint.SKIP
+    return (
+        QueueingHint.QUEUE if new is not None and uses_claim(pod, new, ephemeral=False) else QueueingHint.SKIP
+    )
 
 
 def _volume_changed(pod: Pod, old: Any, new: Any) -> QueueingHint:

@@ -13,6 +13,8 @@ from labkit.errors import InputError
 from labkit.places import data_dir
 from labkit.quiz.model import AnyQuestion, Bank, Evidence, Question, Text
 
+#: libyaml's safe loader where it is built in: ten times as fast.
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _ID = re.compile(r"^[A-Za-z0-9_-]{1,60}$")
 _AT = re.compile(r"^(?P<what>.*?)(?: - at `\$?\.?(?P<field>.*)`)?$", re.DOTALL)
 _KINDS = "single, multiple, numeric, order, match, fix_yaml, predict_node"
@@ -50,7 +52,7 @@ def read_bank(path: Path, problems: list[InputError]) -> Bank | None:
     """Read one bank, collecting everything that is wrong into `problems`."""
     file = str(path)
     try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+        raw = yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER)
     except OSError as e:
         problems.append(InputError(f"cannot be read: {e.strerror}", file=file))
         return None
