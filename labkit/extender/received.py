@@ -53,16 +53,13 @@ class _LazyStatus(KubeStruct, dict=True):
 
 
 class _LazyNode(KubeObject):
-    """Stands in for Node: metadata is decoded, spec and status when a plugin reads them."""
-
-    raw_spec: msgspec.Raw = msgspec.field(default=_EMPTY, name="spec")
-    raw_status: msgspec.Raw = msgspec.field(default=_EMPTY, name="status")
+    """Stands in for Node: metadata is decoded, spec and status when a plugin reads them (from `raw`)."""
 
     @property
     def spec(self) -> NodeSpec:
         """`spec`."""
         if "spec" not in self.__dict__:
-            self.__dict__["spec"] = _decode_part(_decode_spec, NodeSpec, self.raw_spec)
+            self.__dict__["spec"] = _decode_part(_decode_spec, NodeSpec, self._parts().spec)
         found: NodeSpec = self.__dict__["spec"]
         return found
 
@@ -70,15 +67,30 @@ class _LazyNode(KubeObject):
     def status(self) -> _LazyStatus:
         """`status`."""
         if "status" not in self.__dict__:
-            self.__dict__["status"] = _decode_part(_decode_status, _LazyStatus, self.raw_status)
+            self.__dict__["status"] = _decode_part(_decode_status, _LazyStatus, self._parts().status)
         found: _LazyStatus = self.__dict__["status"]
         return found
 
+    def _parts(self) -> _Parts:
+        if "parts" not in self.__dict__:
+            self.__dict__["parts"] = _decode_parts(self.__dict__["raw"])
+        found: _Parts = self.__dict__["parts"]
+        return found
+
+
+class _Parts(msgspec.Struct):
+    spec: msgspec.Raw = _EMPTY
+    status: msgspec.Raw = _EMPTY
+
 
 _decode_node = msgspec.json.Decoder(_LazyNode).decode
+_decode_parts = msgspec.json.Decoder(_Parts).decode
 _decode_spec = msgspec.json.Decoder(NodeSpec).decode
 _decode_status = msgspec.json.Decoder(_LazyStatus).decode
 _decode_pod = msgspec.json.Decoder(Pod).decode
+#: Go writes a node's members in this order; metadata rarely takes more bytes than `_HEAD`.
+_SPEC = b'},"spec":'
+_HEAD = 2048
 
 
 class ReceivedNode(NodeInfo):
@@ -102,11 +114,29 @@ class ReceivedNode(NodeInfo):
 
 def decode_node(raw: msgspec.Raw) -> Node:
     """The node in `raw`, decoded as far as its metadata. ValueError when a field has the wrong type."""
+    node = _decode_head(raw)
+    if node is None:
+        try:
+            node = _decode_node(raw)
+        except msgspec.ValidationError:
+            cleaned: Node = msgspec.convert(without_nulls(msgspec.json.decode(raw)), Node)
+            return cleaned
+    node.__dict__["raw"] = raw
+    return node  # type: ignore[return-value]  # same attributes as Node
+
+
+def _decode_head(raw: msgspec.Raw) -> _LazyNode | None:
+    """The node from its first bytes, so that a long status is not read a second time; None where the metadata
+    does not come first. What precedes `"spec"` is whole JSON only when that is a member of the node itself."""
+    head = bytes(memoryview(raw)[:_HEAD])
+    end = head.find(_SPEC)
+    if end < 0:
+        return None
     try:
-        return _decode_node(raw)  # type: ignore[return-value]  # same attributes as Node
-    except msgspec.ValidationError:
-        cleaned: Node = msgspec.convert(without_nulls(msgspec.json.decode(raw)), Node)
-        return cleaned
+        node = _decode_node(head[: end + 1] + b"}")
+    except msgspec.MsgspecError:
+        return None
+    return node if node.metadata.name else None
 
 
 def _decode_part(decode: Callable[[msgspec.Raw], Any], cls: type, raw: msgspec.Raw) -> Any:

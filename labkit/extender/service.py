@@ -222,9 +222,9 @@ class ExtenderService:
                             )
                     kept = [i for i in kept if nodes[i].name in verdict.names]
             check = plugin.filter
+            statuses = [check(state, pod, nodes[i]) for i in kept]
             passed: list[int] = []
-            for i in kept:
-                status = check(state, pod, nodes[i])
+            for i, status in zip(kept, statuses, strict=True):
                 if status is None:
                     passed.append(i)
                     continue
