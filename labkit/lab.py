@@ -165,6 +165,8 @@ class Lab:
         self._ensure_namespace(meta.get("namespace"))
         try:
             known = self._find(kind, str(meta.get("name", "")), meta.get("namespace"))
+            # A dump of another cluster (`kubectl get -o yaml`) carries that cluster's version.
+            meta.pop("resourceVersion", None)
             if known is None:
                 created = self.client.create(raw)
                 word = "created"

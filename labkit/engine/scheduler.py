@@ -237,6 +237,7 @@ class Scheduler:
         recorded = trace if self.trace_mode != "off" else None
         if recorded is not None:
             self.traces.append(recorded)
+            recorded.follow(framework.extenders)
         started = time.perf_counter()
         self.cache.update_snapshot(self.services.snapshot)
         state = CycleState()

@@ -161,6 +161,7 @@ class Simulation:
             del self._waiting[pod.uid]
             return False
         trace.profile = framework.profile_name
+        trace.follow(framework.extenders)
         for plugin in framework.plugins("pre_enqueue"):
             status = plugin.pre_enqueue(pod)
             if status is not None and not status.is_success:

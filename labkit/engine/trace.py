@@ -7,7 +7,7 @@ JSON form of the golden traces (`tests/golden/FORMAT.md`).
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -104,6 +104,13 @@ class Trace:
             self.seconds[point] = self.seconds.get(point, 0.0) + time.perf_counter() - start
 
     # --- what the engine reports --------------------------------------------------------------------------
+
+    def follow(self, extenders: Iterable[Any]) -> None:
+        """Have the calls of `extenders` for this pod recorded in `extender_calls`, where they keep records."""
+        for extender in extenders:
+            record = getattr(extender, "record_into", None)
+            if record is not None:
+                record(self.pod, self.extender_calls)
 
     def pre_filter(self, plugin: str, status: Status | None, result: PreFilterResult | None) -> None:
         """A PreFilter plugin answered."""

@@ -18,6 +18,7 @@ from labkit.engine.trace_rows import (
     ScoreRow,
     ScoreTable,
     cut,
+    extender_lines,
     filter_table,
     post_filter_lines,
     pre_filter_lines,
@@ -64,6 +65,7 @@ def render(trace: Trace) -> str:
         parts.append(_filter(filter_table(trace)))
     if trace.scores:
         parts.append(_scores(score_table(trace)))
+    parts += _paragraphs(extender_lines(trace))
     parts += _paragraphs(post_filter_lines(trace))
     if trace.error is not None and trace.error.traceback:
         parts.append(f"<pre>{escape(trace.error.traceback)}</pre>")

@@ -113,6 +113,28 @@ def pre_filter_lines(trace: Trace) -> list[str]:
     return lines
 
 
+def extender_lines(trace: Trace) -> list[str]:
+    """Each call of an extender: how many nodes it was asked about, what it kept or scored, its error or warning."""
+    lines = []
+    several = len({call.extender for call in trace.extender_calls}) > 1
+    for call in trace.extender_calls:
+        asked = t(f"{call.nodes} node(s)", f"{call.nodes} 个节点")
+        if call.error:
+            answer = f"{ERROR} {call.error}"
+        elif call.scores:
+            answer = ", ".join(f"{host} {score}" for host, score in call.scores.items())
+        elif call.kept is None:
+            answer = PASS
+        else:
+            answer = t(f"{call.kept} kept", f"保留 {call.kept} 个")
+        name = f"Extender {call.extender}" if several else "Extender"
+        lines.append(f"{name} {call.verb}: {asked} → {answer}")
+        lines += [f"  {FAIL} {node}: {reason}" for node, reason in call.failed.items()]
+        if call.warning:
+            lines.append(f"  {ERROR} {call.warning}")
+    return lines
+
+
 def post_filter_lines(trace: Trace) -> list[str]:
     """What PostFilter answered: the node it makes room on, victims, and the candidates it chose from."""
     status, result = trace.post_filter_status, trace.post_filter_result

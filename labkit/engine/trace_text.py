@@ -10,6 +10,7 @@ from labkit.engine.trace_rows import (
     FilterTable,
     ScoreTable,
     cut,
+    extender_lines,
     filter_table,
     post_filter_lines,
     pre_filter_lines,
@@ -122,6 +123,9 @@ def render(trace: Trace) -> str:
         lines += ["", *_filter_lines(filter_table(trace))]
     if trace.scores:
         lines += ["", *_score_lines(score_table(trace))]
+    found = extender_lines(trace)
+    if found:
+        lines += ["", *found]
     found = post_filter_lines(trace)
     if found:
         lines += ["", *found]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -15,12 +15,14 @@ from labkit.extender.go_json import GoDecodeError, decode, expect_field, expect_
 from labkit.extender.transport import ExtenderCallError, Transport
 from labkit.framework.node_info import NodeInfo
 from labkit.framework.snapshot import Snapshot
+from labkit.i18n import t
 from labkit.objects.meta import KubeObject
 from labkit.objects.node import Node
 from labkit.objects.pod import Container, Pod
 from labkit.plugins._preemption import Candidate
 
-_T4_WARNING = "scored the returned nodes without their pods, as if they were empty; set nodeCacheCapable: true to send names"
+#: Pods whose attempts may still be binding.
+_KEPT_TRACES = 1000
 
 
 def wire_object(obj: KubeObject) -> dict[str, Any]:
@@ -50,6 +52,14 @@ class HTTPExtender:
             r.name if hasattr(r, "name") else r[0] for r in config.managed_resources or ()
         )
         self.calls: deque[ExtenderCall] = deque(maxlen=keep)
+        self._traces: OrderedDict[str, list[ExtenderCall]] = OrderedDict()
+
+    def record_into(self, pod: str, calls: list[ExtenderCall]) -> None:
+        """Append the calls for `pod` (namespace/name) to `calls` as well, until told otherwise."""
+        self._traces[pod] = calls
+        self._traces.move_to_end(pod)
+        while len(self._traces) > _KEPT_TRACES:
+            self._traces.popitem(last=False)
 
     @property
     def is_filter(self) -> bool:
@@ -85,7 +95,7 @@ class HTTPExtender:
 
     def filter(self, pod: Pod, nodes: Sequence[NodeInfo]) -> FilterResult:
         """Which of `nodes` are left. Raises with kube-scheduler's text."""
-        call = self._begin(self.config.filter_verb, len(nodes))
+        call = self._begin(pod, self.config.filter_verb, len(nodes))
         try:
             answer = expect_object(
                 self._ask(self.config.filter_verb, self._args(pod, nodes)), "v1.ExtenderFilterResult"
@@ -99,7 +109,11 @@ class HTTPExtender:
         call.kept = len(result.nodes)
         call.failed = {**result.failed, **result.failed_and_unresolvable}
         if not self.config.node_cache_capable and any(n.pods for n in nodes):
-            call.warning = _T4_WARNING
+            call.warning = t(
+                "scored the returned nodes without their pods, as if they were empty; "
+                "set nodeCacheCapable: true to send names",
+                "返回的节点不带 Pod，按空节点打分；设置 nodeCacheCapable: true 即可改为发送名字",
+            )
         self._end(call)
         return result
 
@@ -124,7 +138,7 @@ class HTTPExtender:
 
     def prioritize(self, pod: Pod, nodes: Sequence[NodeInfo]) -> Iterable[tuple[str, int]]:
         """(host, score) pairs, neither clamped nor weighted. Any fault of the answer raises."""
-        call = self._begin(self.config.prioritize_verb, len(nodes))
+        call = self._begin(pod, self.config.prioritize_verb, len(nodes))
         try:
             answer = self._ask(self.config.prioritize_verb, self._args(pod, nodes))
             if answer is not None and not isinstance(answer, list):
@@ -143,7 +157,7 @@ class HTTPExtender:
 
     def bind(self, pod: Pod, node_name: str) -> None:
         """Let the extender bind. Its word is taken for it."""
-        call = self._begin(self.config.bind_verb, 1)
+        call = self._begin(pod, self.config.bind_verb, 1)
         body = {"PodName": pod.name, "PodNamespace": pod.namespace, "PodUID": pod.uid, "Node": node_name}
         try:
             answer = expect_object(self._ask(self.config.bind_verb, body), "v1.ExtenderBindingResult")
@@ -158,7 +172,7 @@ class HTTPExtender:
         self, pod: Pod, candidates: list[Candidate], snapshot: Snapshot
     ) -> list[Candidate]:
         """What the extender leaves of the candidates."""
-        call = self._begin(self.config.preempt_verb, len(candidates))
+        call = self._begin(pod, self.config.preempt_verb, len(candidates))
         try:
             answer = self._ask(self.config.preempt_verb, self._victims(pod, candidates))
             fields = expect_object(answer, "v1.ExtenderPreemptionResult")
@@ -215,9 +229,11 @@ class HTTPExtender:
     def _ask(self, verb: str, body: dict[str, Any]) -> Any:
         return decode(self._transport.post(verb, msgspec.json.encode(body)))
 
-    def _begin(self, verb: str, nodes: int) -> ExtenderCall:
+    def _begin(self, pod: Pod, verb: str, nodes: int) -> ExtenderCall:
         call = ExtenderCall(self.name, verb, nodes, None, "", time.perf_counter())
         self.calls.append(call)
+        if (calls := self._traces.get(pod.key)) is not None:
+            calls.append(call)
         return call
 
     @staticmethod

@@ -90,7 +90,7 @@ _decode_status = msgspec.json.Decoder(_LazyStatus).decode
 _decode_pod = msgspec.json.Decoder(Pod).decode
 #: Go writes a node's members in this order; metadata rarely takes more bytes than `_HEAD`.
 _SPEC = b'},"spec":'
-_HEAD = 2048
+_HEAD = 1024
 
 
 class ReceivedNode(NodeInfo):

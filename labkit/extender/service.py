@@ -223,6 +223,8 @@ class ExtenderService:
                     kept = [i for i in kept if nodes[i].name in verdict.names]
             check = plugin.filter
             statuses = [check(state, pod, nodes[i]) for i in kept]
+            if statuses.count(None) == len(statuses):
+                continue
             passed: list[int] = []
             for i, status in zip(kept, statuses, strict=True):
                 if status is None:
