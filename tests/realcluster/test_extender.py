@@ -8,10 +8,12 @@ import pytest
 from labkit.cluster.live import connect
 from labkit.extender.server import ExtenderServer
 from labkit.extender.service import ExtenderService
+from labkit.framework.results import PostFilterResult
+from labkit.framework.status import Status
 from labkit.plugins.default_binder import DefaultBinder
 
 from tests.extender.helpers import Only, Points
-from tests.realcluster.harness import make_node, make_pod, wait_for
+from tests.realcluster.harness import make_node, make_pod, make_priority_class, wait_for
 
 pytestmark = pytest.mark.realcluster
 
@@ -84,3 +86,37 @@ def test_a_killed_extender(real_control_plane: Any, ignorable: bool) -> None:
     assert f'Post "http://127.0.0.1:{port}/filter"' in message
     with ExtenderServer(ExtenderService([Only("n1")]), port=port):
         assert wait_for(lambda: api.node_of("web"), 30) == "n1"
+
+
+class PreemptOn:
+    """Makes room on one node only."""
+
+    name = "PreemptOn"
+
+    def __init__(self, node: str) -> None:
+        self.node = node
+
+    def post_filter(self, state: Any, pod: Any, statuses: Any) -> Any:
+        """Of the candidates, that node."""
+        return PostFilterResult(self.node), Status.success()
+
+
+@pytest.mark.parametrize("cache_capable", [True, False])
+def test_preemption_where_the_extender_says(real_control_plane: Any, cache_capable: bool) -> None:
+    """Every node is full of low pods; the extender leaves n2 of three equal candidates, and n2's pod goes."""
+    api = real_control_plane.api
+    api.create_all(make_priority_class("low", 1), make_priority_class("high", 1000))
+    for name in ("n1", "n2", "n3"):
+        api.create(make_node(name))
+        api.create(make_pod(f"low-{name}", cpu="3", nodeName=name, priorityClassName="low"))
+    service = ExtenderService([PreemptOn("n2")])
+    with ExtenderServer(service) as server:
+        real_control_plane.start_scheduler(
+            config(server.url, filterVerb="", preemptVerb="preempt", nodeCacheCapable=cache_capable)
+        )
+        api.create(make_pod("urgent", cpu="3", priorityClassName="high"))
+        assert wait_for(lambda: api.node_of("urgent"), 30) == "n2"
+    left = {p["metadata"]["name"] for p in api.list("Pod", "default")}
+    assert left == {"low-n1", "low-n3", "urgent"}
+    asked = service.log[0]
+    assert (asked.verb, asked.nodes, asked.kept, asked.error) == ("preempt", 3, 1, "")
