@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labkit.cluster.client import StoreClient
+from labkit.cluster.generate import generated
 from labkit.cluster.node_agent import NodeAgent
 from labkit.cluster.store import Store
 from labkit.config import SchedulerConfig, load_config
@@ -78,8 +79,14 @@ def _read_named(name: str) -> list[Document]:
     for path in (folder / f"{name}.yaml", Path(name)):
         if path.is_file():
             return _read_file(path)
+    made = generated(name)
+    if made is not None:
+        return [Document(raw) for raw in made]
     known = sorted(p.stem for p in folder.glob("*.yaml"))
-    raise LabError(f"there is no scenario or file called {name!r}", hint="scenarios: " + ", ".join(known))
+    raise LabError(
+        f"there is no scenario or file called {name!r}",
+        hint="scenarios: " + ", ".join(known) + ", and nodes-N for N generated nodes",
+    )
 
 
 def _read_file(path: Path) -> list[Document]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from labkit import Lab
+from labkit.errors import LabError
 from labkit.places import data_dir
 
 SCENARIOS = sorted(p.stem for p in data_dir("clusters").glob("*.yaml"))
@@ -15,7 +16,13 @@ def test_scenario_loads_and_runs(name: str) -> None:
     lab = Lab(name)
     lab.run()
     assert lab.nodes()
-    waiting = [p for p in lab.pods() if not p["spec"].get("nodeName") and not p["spec"].get("schedulingGates")]
+    waiting = [
+        p
+        for p in lab.pods()
+        if not p["spec"].get("nodeName")
+        and not p["spec"].get("schedulingGates")
+        and p["spec"]["schedulerName"] == "default-scheduler"
+    ]
     tried = {trace.pod for trace in lab.traces}
     assert {f"{p['metadata']['namespace']}/{p['metadata']['name']}" for p in waiting} <= tried
     assert lab.scheduler.handlers.problems == []
@@ -29,3 +36,43 @@ def test_three_zones_is_the_playground() -> None:
     lab.run()
     assert "Insufficient cpu" in (lab.trace("big-0").message or "")
     assert lab.trace("web-7").node is not None
+
+
+def decided(name: str, pod: str) -> str | None:
+    """The node that the first attempt for a pod chose; None when there was none or none fitted."""
+    lab = Lab(name)
+    lab.run()
+    return next((trace.node for trace in lab.traces if trace.pod == f"default/{pod}"), None)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "pod", "node"),
+    [
+        ("storage-zones", "db-small", "a1"),
+        ("storage-zones", "db-large", "b1"),
+        ("storage-zones", "db-huge", None),
+        ("storage-zones", "logger", "c1"),
+        ("images", "train", "n1"),
+        ("two-schedulers", "batch-1", None),
+        ("spread", "near-cache", "c1"),
+        ("spread", "alone", None),
+    ],
+)
+def test_scenarios_teach_what_they_say(scenario: str, pod: str, node: str | None) -> None:
+    """The point of each scenario, decided by the scheduler."""
+    assert decided(scenario, pod) == node
+
+
+def test_a_cluster_of_any_size_is_generated() -> None:
+    """`nodes-N`: N nodes in three zones, the same every time; a size out of range is no scenario."""
+    first, again = Lab("nodes-60").nodes(), Lab("nodes-60").nodes()
+    assert len(first) == 60
+    assert [n["metadata"]["labels"] for n in first] == [n["metadata"]["labels"] for n in again]
+    assert {n["metadata"]["labels"]["topology.kubernetes.io/zone"] for n in first} == {
+        "zone-a",
+        "zone-b",
+        "zone-c",
+    }
+    assert sum(bool(n["spec"].get("taints")) for n in first) == 1
+    with pytest.raises(LabError, match="nodes-N"):
+        Lab("nodes-0")
