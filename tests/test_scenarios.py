@@ -48,8 +48,6 @@ def decided(name: str, pod: str) -> str | None:
 @pytest.mark.parametrize(
     ("scenario", "pod", "node"),
     [
-        ("storage-zones", "db-small", "a1"),
-        ("storage-zones", "db-large", "b1"),
         ("storage-zones", "db-huge", None),
         ("storage-zones", "logger", "c1"),
         ("images", "train", "n1"),
@@ -76,3 +74,11 @@ def test_a_cluster_of_any_size_is_generated() -> None:
     assert sum(bool(n["spec"].get("taints")) for n in first) == 1
     with pytest.raises(LabError, match="nodes-N"):
         Lab("nodes-0")
+
+
+@pytest.mark.parametrize(("pod", "nodes"), [("db-small", ["a1", "b1"]), ("db-large", ["b1"])])
+def test_volumes_decide_where_a_pod_may_go(pod: str, nodes: list[str]) -> None:
+    """VolumeBinding passes the nodes whose zone has a volume large enough."""
+    lab = Lab("storage-zones")
+    lab.run()
+    assert sorted(n for n, s in lab.trace(pod).filter.items() if s.is_success) == nodes
