@@ -142,6 +142,13 @@ def _register_after(group: typer.Typer) -> None:
             bool, typer.Option("--resume", help="only what is new or was not finished")
         ] = False,
         student: Annotated[list[str] | None, typer.Option(help="only these; repeatable")] = None,
+        on_cluster: Annotated[
+            bool, typer.Option("--on-cluster", help="run each submission as a Kubernetes Job")
+        ] = False,
+        kubeconfig: Annotated[str | None, typer.Option(help="with --on-cluster; default: yours")] = None,
+        image: Annotated[
+            str, typer.Option(help="with --on-cluster: an image with labkit in it")
+        ] = "labkit-grading:latest",
         course: Annotated[Path, typer.Option(help="the course folder")] = _HERE,
     ) -> None:
         """Grade every submission in a box of its own; marks go into the gradebook."""
@@ -150,7 +157,12 @@ def _register_after(group: typer.Typer) -> None:
         from labkit.course.project import open_course
 
         opened = open_course(course)
-        if isolation() != "bubblewrap":
+        box = None
+        if on_cluster:
+            from labkit.course.cluster_box import ClusterBox, LiveJobs
+
+            box = ClusterBox(LiveJobs(kubeconfig), image)
+        elif isolation() != "bubblewrap":
             typer.echo(
                 "!! "
                 + t("Submissions are not isolated on this machine: ", "本机无法隔离提交：")
@@ -169,6 +181,7 @@ def _register_after(group: typer.Typer) -> None:
                     limits=limits,
                     resume=resume,
                     progress=progress,
+                    box=box,
                 )
             _print_summary(summary, typer.echo)
             bad += summary.failed

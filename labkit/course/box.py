@@ -113,6 +113,27 @@ def run_boxed(
     return result
 
 
+def take_line(result: BoxResult, line: bytes) -> None:
+    """Add one line of the runner's report to `result`; a line that is none is left out."""
+    try:
+        said = json.loads(line)
+        if said.get("done"):
+            result.ended = "done"
+            return
+        outputs = said["outputs"]
+        if not isinstance(said["cell"], int) or not all(
+            isinstance(o, dict) and "output_type" in o for o in outputs
+        ):
+            return
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return
+    # The first report of a cell stands: a later one could only be forged.
+    result.outputs.setdefault(said["cell"], outputs)
+    result.changed += [str(c) for c in said.get("changed") or []]
+    if said.get("cut"):
+        result.cut.append(said["cell"])
+
+
 def _command(
     folder: Path, notebook: str, limits: Limits, temporary: Path, info: int | None
 ) -> tuple[list[str], str | None]:
@@ -250,26 +271,7 @@ class _Box:
         self._buffer += part
         *lines, self._buffer = self._buffer.split(b"\n")
         for line in lines:
-            self._line(line)
-
-    def _line(self, line: bytes) -> None:
-        try:
-            said = json.loads(line)
-            if said.get("done"):
-                self.result.ended = "done"
-                return
-            outputs = said["outputs"]
-            if not isinstance(said["cell"], int) or not all(
-                isinstance(o, dict) and "output_type" in o for o in outputs
-            ):
-                return
-        except (ValueError, KeyError, TypeError, AttributeError):
-            return
-        # The first report of a cell stands: a later one could only be forged.
-        self.result.outputs.setdefault(said["cell"], outputs)
-        self.result.changed += [str(c) for c in said.get("changed") or []]
-        if said.get("cut"):
-            self.result.cut.append(said["cell"])
+            take_line(self.result, line)
 
     def _excess(self) -> str:
         if self.result.ended == "output":

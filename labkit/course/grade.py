@@ -74,8 +74,12 @@ def grade(
     limits: Limits | None = None,
     resume: bool = False,
     progress: Callable[[Record], None] = lambda _: None,
+    box: Callable[..., BoxResult] | None = None,
 ) -> Summary:
-    """Grade all submissions of a module. Raises LabError when the course is not ready or another run is going on."""
+    """Grade all submissions of a module, on this machine or where `box` runs them (`cluster_box.ClusterBox`).
+
+    Raises LabError when the course is not ready or another run is going on.
+    """
     require_posix()
     source_file = course.root / "source" / module / f"{module}.ipynb"
     if not source_file.is_file():
@@ -84,7 +88,7 @@ def grade(
         )
     ledger = Ledger(course.root)
     with ledger.lock():
-        grader = _Grader(course, module, limits or Limits(), ledger)
+        grader = _Grader(course, module, limits or Limits(), ledger, box)
         return grader.run(_submissions(course, module, students), jobs, resume, progress)
 
 
@@ -103,7 +107,14 @@ def _submissions(course: Course, module: str, students: Iterable[str] | None) ->
 
 
 class _Grader:
-    def __init__(self, course: Course, module: str, limits: Limits, ledger: Ledger) -> None:
+    def __init__(
+        self,
+        course: Course,
+        module: str,
+        limits: Limits,
+        ledger: Ledger,
+        box: Callable[..., BoxResult] | None,
+    ) -> None:
         from labkit.course.gradebook import Book
 
         self.course, self.module, self.limits, self.ledger = course, module, limits, ledger
@@ -112,7 +123,8 @@ class _Grader:
         self.source_hash = hash_of(self.source_folder)
         self.settings = json.loads((course.root / "course.json").read_text(encoding="utf-8"))
         self.version = version("labkit")
-        self.box = isolation()
+        self.run_boxed = box or run_boxed
+        self.box = isolation() if box is None else "kubernetes"
         self.book = Book(course, module)
         self.summary = Summary(module)
         self._stopping = False
@@ -210,7 +222,7 @@ class _Grader:
         blamed: dict[int, str] = {}
         code = [i for i, c in enumerate(job.notebook.cells) if c.cell_type == "code"]
         for attempt in range(RETRIES + 1):
-            result = run_boxed(work, f"{self.module}.ipynb", self.limits, stop=lambda: self._stopping)
+            result = self.run_boxed(work, f"{self.module}.ipynb", self.limits, stop=lambda: self._stopping)
             left = [i for i in code if i not in result.outputs]
             if result.ended in ("done", "time", "stopped") or not left or attempt == RETRIES:
                 break

@@ -60,3 +60,25 @@ def test_kwok_nodes_are_accepted(real_control_plane: Any, tmp_path: Path) -> Non
     file = tmp_path / "nodes.yaml"
     file.write_text(yaml.safe_dump_all(kwok_nodes(3)))
     assert dry_run(real_control_plane, file).count("(server dry run)") == 3
+
+
+def test_grading_jobs_are_accepted_where_pods_are_restricted(real_control_plane: Any, tmp_path: Path) -> None:
+    """Secret and Job of a submission, through the official client, into the namespace of clusters/grading."""
+    from labkit.course.box import Limits
+    from labkit.course.cluster_box import NAMESPACE, LiveJobs, job, packed, secret
+
+    (tmp_path / "n.ipynb").write_text("{}")
+    for document in documents(CLUSTERS / "grading" / "grading.yaml")[:1]:
+        real_control_plane.api.create(document)
+    jobs = LiveJobs(str(real_control_plane.kubeconfig))
+    jobs.create("Secret", secret("grade-1", packed(tmp_path)))
+    jobs.create("Job", job("grade-1", "n.ipynb", Limits(), "labkit-grading:latest"))
+    template = real_control_plane.api.get("Job", "grade-1", NAMESPACE)["spec"]["template"]
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": NAMESPACE}, **template}
+    pod["metadata"] = {"name": "p", "namespace": NAMESPACE}
+    assert real_control_plane.api.create(pod)["spec"]["containers"][0]["name"] == "run"
+    assert jobs.status("grade-1") == {}
+    assert jobs.pod("grade-1") is None
+    jobs.delete("Job", "grade-1")
+    jobs.delete("Secret", "grade-1")
+    jobs.delete("Secret", "grade-1")
