@@ -12,6 +12,7 @@ The cluster is embedded and time is virtual unless `lab.connect` says otherwise.
 from __future__ import annotations
 
 import copy
+import importlib
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -177,8 +178,10 @@ class Lab:
             if known is None:
                 created = self.client.create(raw)
                 word = "created"
-                if isinstance(raw.get("status"), dict):
-                    self._set_status(created, raw["status"])
+                status = raw.get("status")
+                # Nodes and budgets keep the status that they are created with.
+                if isinstance(status, dict) and created.get("status") != status:
+                    self._set_status(created, status)
             else:
                 changed = self.client.patch(
                     kind, known["metadata"]["name"], meta.get("namespace"), raw, "merge"
@@ -242,6 +245,15 @@ class Lab:
     def nodes(self) -> list[RawObject]:
         """All nodes, as the API shows them."""
         return self.client.list("Node")[0]
+
+    def look(self, kind: str) -> list[RawObject]:
+        """All objects of a kind without copying them: fast, for reading only. Empty when there is no such kind."""
+        try:
+            return self.store.list(kind, copy=False)[0]
+        except Exception as e:
+            if not hasattr(e, "code"):
+                raise
+            return []
 
     def events(self, pod: str | None = None) -> list[RawObject]:
         """Events in order of time; of one pod (`name` or `namespace/name`) if given."""
@@ -353,6 +365,11 @@ class Lab:
         self._setup()
         for action in kept:
             self._do(action)
+
+    def playground(self) -> Any:
+        """The lab as a widget: `labkit.widgets.playground(self)`."""
+        # By name: widgets are built on the lab, not the lab on widgets.
+        return importlib.import_module("labkit.widgets").playground(self)
 
     # --- outward ----------------------------------------------------------------------------------------------
 

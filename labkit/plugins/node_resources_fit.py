@@ -48,6 +48,8 @@ class NodeResourcesFit(Plugin):
         strategy = _arg(args, "scoring_strategy", "scoringStrategy")
         self._resources = weighted_resources(_arg(strategy, "resources", "resources"))
         self._strategy = _strategy(strategy)
+        #: `LeastAllocated`, `MostAllocated` or `RequestedToCapacityRatio`.
+        self.strategy_name = str(_arg(strategy, "type", "type") or "LeastAllocated")
 
     def pre_filter(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status | None:
         """Compute the request. Never skips: a pod without requests still needs a place among the node's pods."""

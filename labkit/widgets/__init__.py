@@ -28,3 +28,51 @@ def trace_explorer(source: Lab | Trace | list[Trace]) -> LabWidget:
 
     traces: Any = getattr(source, "traces", source)
     return LabWidget(TraceExplorerController(list(traces) if isinstance(traces, list) else [traces]))
+
+
+def cluster_map(lab: Lab) -> LabWidget:
+    """Nodes in their zones, with the pods on them."""
+    from labkit.widgets.base import LabWidget
+    from labkit.widgets.cluster_map import ClusterMapController
+
+    return LabWidget(ClusterMapController(lab))
+
+
+def playground(lab: Lab) -> LabWidget:
+    """The whole lab in one picture, to step through, with the score plugins' switches and weights. It drives the lab."""
+    from labkit.widgets.base import LabWidget
+    from labkit.widgets.playground import PlaygroundController
+
+    return LabWidget(PlaygroundController(lab))
+
+
+def filter_matrix(lab: Lab, pod: Any) -> LabWidget:
+    """Every node against every Filter plugin. `pod`: the name of a pod in the lab, or a manifest (YAML text or dict)."""
+    from labkit.widgets.base import LabWidget
+    from labkit.widgets.filter_matrix import FilterMatrixController
+
+    return LabWidget(FilterMatrixController(lab, pod))
+
+
+def score_explorer(lab: Lab, pod: Any) -> LabWidget:
+    """Weights, switches and strategies of the score plugins, and which one decides. `pod` as in `filter_matrix`."""
+    from labkit.widgets.base import LabWidget
+    from labkit.widgets.score_explorer import ScoreExplorerController
+
+    return LabWidget(ScoreExplorerController(lab, pod))
+
+
+def queue_view(lab: Lab) -> LabWidget:
+    """The scheduling queue, step by step and back in time. It drives the lab."""
+    from labkit.widgets.base import LabWidget
+    from labkit.widgets.queue_view import QueueViewController
+
+    return LabWidget(QueueViewController(lab))
+
+
+def plugin_editor(lab: Lab, source: str, *, disable: tuple[str, ...] = ()) -> LabWidget:
+    """Edit a plugin's code, apply it, and compare the decisions; `disable` takes score plugins out."""
+    from labkit.widgets.base import LabWidget
+    from labkit.widgets.plugin_editor import PluginEditorController
+
+    return LabWidget(PluginEditorController(lab, source, disable=disable))
