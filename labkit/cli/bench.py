@@ -58,6 +58,19 @@ def register(app: typer.Typer) -> None:
             raise LabError(f"--workload {workload!r} is none of {', '.join(WORKLOADS)}")
         _show([measure(workload, nodes, pods)], output)
 
+    @group.command()
+    def widgets(
+        nodes: Annotated[
+            list[int] | None, typer.Option(help="nodes of the cluster; repeatable", min=1)
+        ] = None,
+        rounds: Annotated[int, typer.Option(help="times each control is moved", min=1)] = 5,
+        output: Annotated[str, typer.Option("--output", "-o", help="table or json")] = "table",
+    ) -> None:
+        """From a control to the new view, for each widget; without the browser's part."""
+        from labkit.cli._bench_widgets import TARGETS, measure
+
+        _show([row for n in nodes or TARGETS for row in measure(n, rounds)], output)
+
 
 def _show(rows: list[dict[str, Any]], output: str) -> None:
     from labkit.engine.trace_text import table
@@ -70,7 +83,9 @@ def _show(rows: list[dict[str, Any]], output: str) -> None:
         raise LabError(f"--output {output!r} is neither table nor json")
     header = list(rows[0])
     cells = [header, *[[f"{r[k]:g}" if isinstance(r[k], float) else str(r[k]) for k in header] for r in rows]]
-    print("\n".join(table(cells, numeric=range(1, len(header)))))
+    print(
+        "\n".join(table(cells, numeric=[i for i, k in enumerate(header) if not isinstance(rows[0][k], str)]))
+    )
     print(
         f"Python {platform.python_version()}, {platform.machine()}, {platform.processor() or 'unknown processor'}"
     )

@@ -5,12 +5,25 @@ Each function returns a widget to put last in a cell.
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from labkit.engine.trace import Trace
     from labkit.lab import Lab
     from labkit.widgets.base import LabWidget
+
+
+class _Family(ModuleType):
+    def __setattr__(self, name: str, value: Any) -> None:
+        # Python puts an imported submodule into its package: `labkit.widgets.playground` the module would take
+        # the place of `playground` the function with the first call.
+        if not (isinstance(value, ModuleType) and callable(self.__dict__.get(name))):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Family
 
 
 def resources_explorer(lab: Lab, *, cpu: str = "1", memory: str = "1Gi") -> LabWidget:
