@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from labkit.framework.status import Status
@@ -51,15 +52,13 @@ class ApiPreemption:
 
     def _run(self, pod: Pod, node: str, victims: list[Pod], handle: Handle) -> None:
         failed = self._clear_lower_nominations(pod, node, handle)
-        for i, victim in enumerate(victims):
-            if i == len(victims) - 1:
-                if failed and len(victims) > 1:
-                    break
-                self._preempting[pod.uid] = victim.key
-            try:
-                preempt_pod(victim, pod, node, handle)
-            except Exception:
-                failed = True
+        *others, last = victims
+        # The last one stays when another could not be removed: its end would bring the preemptor back too early.
+        if all([_preempted(victim, pod, node, handle) for victim in others]):
+            self._preempting[pod.uid] = last.key
+            failed |= not _preempted(last, pod, node, handle)
+        else:
+            failed = True
         self._preempting.pop(pod.uid, None)
         if failed:
             handle.activate([pod])
@@ -78,6 +77,14 @@ class ApiPreemption:
         return failed
 
 
+def _preempted(victim: Pod, preemptor: Pod, node: str, handle: Handle) -> bool:
+    try:
+        preempt_pod(victim, preemptor, node, handle)
+    except Exception:
+        return False
+    return True
+
+
 def preempt_pod(victim: Pod, preemptor: Pod, node: str, handle: Handle) -> None:
     """Reject, cancel or delete one victim and write its event. Raises what the API raises, except 404."""
     note = f"Preempted by pod {preemptor.uid} on node {node}"
@@ -92,11 +99,11 @@ def preempt_pod(victim: Pod, preemptor: Pod, node: str, handle: Handle) -> None:
         "reason": "PreemptionByScheduler",
         "message": f"{preemptor.spec.scheduler_name}: preempting to accommodate a higher priority pod",
         "observedGeneration": victim.metadata.generation,
+        "lastProbeTime": None,
+        "lastTransitionTime": datetime.fromtimestamp(handle.clock.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
     }
-    same = any(
-        c.type == condition["type"] and c.status == "True" and c.reason == condition["reason"]
-        for c in victim.status.conditions
-    )
+    wanted = (condition["type"], "True", condition["reason"], condition["message"])
+    same = any((c.type, c.status, c.reason, c.message) == wanted for c in victim.status.conditions)
     try:
         if not same:
             handle.client.patch_status(

@@ -124,10 +124,9 @@ class World:
 class Scripted(Plugin):
     """A plugin whose answers are given: extension point -> answer, exception to raise, or function of the call.
 
-    `calls` lists (point, pod name) in order. Only the points that are named are served.
+    `calls` lists (plugin, point, pod name) in order. Only the points that are named are served, and no event of
+    the cluster brings back what it rejected.
     """
-
-    events: list[ClusterEventWithHint] | None = None
 
     def __new__(cls, name: str, calls: list[tuple[str, str, str]] | None = None, **answers: Any) -> Any:
         body = {point: _method(point, answer) for point, answer in answers.items()}
@@ -137,6 +136,10 @@ class Scripted(Plugin):
         super().__init__(None, None)
         self.name = name
         self.calls: list[tuple[str, str, str]] = [] if calls is None else calls
+
+    def events_to_register(self) -> list[ClusterEventWithHint]:
+        """Nothing helps."""
+        return []
 
 
 def _method(point: str, answer: Any) -> Callable[..., Any]:
