@@ -11,6 +11,7 @@ The cluster is embedded and time is virtual unless `lab.connect` says otherwise.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import importlib
 import re
@@ -28,11 +29,11 @@ from labkit.engine.scheduler import Scheduler
 from labkit.engine.trace import Trace
 from labkit.errors import InputError, LabError
 from labkit.framework.clock import VirtualClock
-from labkit.framework.plugin import plugin_name
 from labkit.i18n import t
 from labkit.objects.codec import Document, load_documents
 from labkit.objects.meta import RawObject
 from labkit.places import data_dir
+from labkit.plugin_switches import PluginSwitches
 
 if TYPE_CHECKING:
     from labkit.what_if import WhatIf
@@ -117,7 +118,6 @@ class Lab:
     ) -> None:
         self._start = (cluster, config, list(plugins), seed, trace)
         self._log: list[Callable[[], Any]] = []
-        self._replaying = False
         self._setup()
 
     def _setup(self) -> None:
@@ -144,8 +144,14 @@ class Lab:
             self._apply(cluster)
 
     def _do(self, action: Callable[[], Any]) -> Any:
+        at = len(self._log)
         self._log.append(action)
-        return action()
+        try:
+            return action()
+        except Exception:
+            # It fails again when `rewind` repeats it, and leaves again what it had done until then.
+            self._log[at] = lambda: _failing(action)
+            raise
 
     # --- the cluster ----------------------------------------------------------------------------------------
 
@@ -397,62 +403,9 @@ class Lab:
         )
 
 
-class PluginSwitches:
-    """`lab.plugins`: what runs, and changing it while it runs. `profile` None means all profiles."""
-
-    def __init__(self, lab: Lab) -> None:
-        self._lab = lab
-
-    def _frameworks(self, profile: str | None) -> list[Any]:
-        found = self._lab.scheduler.frameworks
-        if profile is None:
-            return list(found.values())
-        if profile not in found:
-            raise LabError(f"there is no profile {profile!r}", hint="profiles: " + ", ".join(found))
-        return [found[profile]]
-
-    def replace(self, plugin: Any, *, weight: int | None = None, profile: str | None = None) -> None:
-        """Run `plugin` (object or class without arguments) from now on, in the place of its namesake."""
-        made = plugin() if isinstance(plugin, type) else plugin
-        self._change(lambda: [f.replace(made, weight=weight) for f in self._frameworks(profile)])
-
-    enable = replace
-
-    def disable(self, name: str, *points: str, profile: str | None = None) -> None:
-        """Take a plugin out, everywhere or at the extension points given (`score`, `filter`, ...)."""
-        self._change(lambda: [f.remove(name, points or None) for f in self._frameworks(profile)])
-
-    def set_weight(self, name: str, weight: int, *, profile: str | None = None) -> None:
-        """Change the weight of a score plugin. LabError when it does not run."""
-
-        def change() -> None:
-            for framework in self._frameworks(profile):
-                try:
-                    framework.set_weight(name, weight)
-                except KeyError as e:
-                    known = ", ".join(framework.weights())
-                    raise LabError(str(e.args[0]), hint=f"score plugins: {known}") from None
-
-        self._change(change)
-
-    def _change(self, change: Callable[[], Any]) -> None:
-        def action() -> None:
-            change()
-            self._lab.scheduler.plugins_changed()
-
-        self._lab._do(action)
-
-    def names(self, point: str, *, profile: str | None = None) -> list[str]:
-        """Plugins of an extension point, in call order."""
-        return [plugin_name(p) for f in self._frameworks(profile)[:1] for p in f.plugins(point)]
-
-    def weights(self, *, profile: str | None = None) -> dict[str, int]:
-        """Score plugin -> weight."""
-        found: dict[str, int] = self._frameworks(profile)[0].weights()
-        return found
-
-    def __repr__(self) -> str:
-        return f"<plugins: {', '.join(f'{n} ×{w}' for n, w in self.weights().items())}>"
+def _failing(action: Callable[[], Any]) -> None:
+    with contextlib.suppress(Exception):
+        action()
 
 
 def _extenders(config: SchedulerConfig) -> list[Any]:

@@ -24,6 +24,8 @@ class Travel:
         self.lab = lab
         self._steps: list[tuple[Callable[[], Any], str]] = []
         self._at = 0
+        #: What `lab.history` was before each step made: cells of the notebook may act on the lab in between.
+        self._history: list[int] = []
         self._on_rewind = on_rewind
 
     @property
@@ -43,21 +45,33 @@ class Travel:
 
     def do(self, action: Callable[[], Any], words: str) -> Any:
         """A new step; what was taken back before is forgotten."""
+        self._catch_up()
         del self._steps[self._at :]
         self._steps.append((action, words))
+        return self._make()
+
+    def _make(self) -> Any:
+        self._history.append(self.lab.history)
         self._at += 1
-        return action()
+        return self._steps[self._at - 1][0]()
+
+    def _catch_up(self) -> None:
+        """Steps that a rewind from elsewhere took back are not made any more."""
+        while self._history and self._history[-1] >= self.lab.history:
+            self._history.pop()
+            self._at -= 1
 
     def go(self, to: int) -> None:
-        """Be where `to` steps have been made."""
+        """Be where `to` steps have been made; what a cell did after them is taken back as well."""
+        self._catch_up()
         to = min(max(to, 0), self.most)
         if to < self._at:
-            self.lab.rewind(self._at - to)
+            self.lab.rewind(self.lab.history - self._history[to])
+            del self._history[to:]
             self._at = to
             self._on_rewind()
         while self._at < to:
-            self._at += 1
-            self._steps[self._at - 1][0]()
+            self._make()
 
     def step(self) -> None:
         """The next pod, if one is ready."""
@@ -80,6 +94,7 @@ class Travel:
 
     def buttons(self, advances: tuple[float, ...] = (10,)) -> list[Block]:
         """◂ Back, Step ▸, Run, and + seconds."""
+        self._catch_up()
         idle = not self.lab.queue.active
         found = [
             v.button("back", t("◂ Back", "◂ 后退"), disabled=self._at == 0),

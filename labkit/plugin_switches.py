@@ -1,0 +1,80 @@
+"""`lab.plugins`: what runs, and changing it while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from labkit.errors import LabError
+from labkit.framework.plugin import plugin_name
+
+if TYPE_CHECKING:
+    from labkit.lab import Lab
+
+
+class PluginSwitches:
+    """`lab.plugins`: what runs, and changing it while it runs. `profile` None means all profiles."""
+
+    def __init__(self, lab: Lab) -> None:
+        self._lab = lab
+
+    def _frameworks(self, profile: str | None) -> list[Any]:
+        found = self._lab.scheduler.frameworks
+        if profile is None:
+            return list(found.values())
+        if profile not in found:
+            raise LabError(f"there is no profile {profile!r}", hint="profiles: " + ", ".join(found))
+        return [found[profile]]
+
+    def replace(self, plugin: Any, *, weight: int | None = None, profile: str | None = None) -> None:
+        """Run `plugin` (object or class without arguments) from now on, in the place of its namesake."""
+        shared = not isinstance(plugin, type)
+        own_handle = shared and getattr(plugin, "handle", None) is not None
+
+        def change() -> None:
+            made = plugin if shared else plugin()
+            if shared and not own_handle and hasattr(made, "handle"):
+                # After a rewind the scheduler that it was given is no more.
+                made.handle = None
+            for framework in self._frameworks(profile):
+                framework.replace(made, weight=weight)
+
+        self._change(change)
+
+    enable = replace
+
+    def disable(self, name: str, *points: str, profile: str | None = None) -> None:
+        """Take a plugin out, everywhere or at the extension points given (`score`, `filter`, ...)."""
+        self._change(lambda: [f.remove(name, points or None) for f in self._frameworks(profile)])
+
+    def set_weight(self, name: str, weight: int, *, profile: str | None = None) -> None:
+        """Change the weight of a score plugin. LabError when it does not run."""
+
+        def change() -> None:
+            for framework in self._frameworks(profile):
+                try:
+                    framework.set_weight(name, weight)
+                except KeyError as e:
+                    known = ", ".join(framework.weights())
+                    raise LabError(str(e.args[0]), hint=f"score plugins: {known}") from None
+
+        self._change(change)
+
+    def _change(self, change: Callable[[], Any]) -> None:
+        def action() -> None:
+            change()
+            self._lab.scheduler.plugins_changed()
+
+        self._lab._do(action)
+
+    def names(self, point: str, *, profile: str | None = None) -> list[str]:
+        """Plugins of an extension point, in call order."""
+        return [plugin_name(p) for f in self._frameworks(profile)[:1] for p in f.plugins(point)]
+
+    def weights(self, *, profile: str | None = None) -> dict[str, int]:
+        """Score plugin -> weight."""
+        found: dict[str, int] = self._frameworks(profile)[0].weights()
+        return found
+
+    def __repr__(self) -> str:
+        return f"<plugins: {', '.join(f'{n} ×{w}' for n, w in self.weights().items())}>"
