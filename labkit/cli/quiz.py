@@ -59,6 +59,7 @@ def register(app: typer.Typer) -> None:
             got += result.fraction * shown.points
         typer.echo(t(f"{got:g} of {total:g} points", f"得分 {got:g} / {total:g}"))
 
+    @group.command("verify", hidden=True)
     @group.command()
     def check(
         banks: Annotated[list[str] | None, typer.Argument(help="banks or YAML files; default: all")] = None,

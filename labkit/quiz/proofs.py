@@ -80,23 +80,39 @@ def lease(resource_name: str = "") -> str:
     return f"{election.resource_namespace}/{election.resource_name}"
 
 
-def _world(name: str) -> None:
+def _elsewhere(module: str, name: str) -> None:
     def run(**args: Any) -> Any:
-        from labkit.quiz import proof_world
+        from importlib import import_module
 
-        return getattr(proof_world, name)(**args)
+        return getattr(import_module(f"labkit.quiz.{module}"), name)(**args)
 
     PROOFS[name] = run
 
 
-for _name in (
-    "two_schedulers_one_node",
-    "two_schedulers_one_pod",
-    "writes_per_pod",
-    "permit",
-    "gang",
-    "pre_bind_fails",
-    "api_answer",
-    "pod_with_node_name",
-):
-    _world(_name)
+#: Modules that need the engine, loaded when a proof of theirs is asked for.
+_MODULES = {
+    "proof_world": [
+        "two_schedulers_one_node",
+        "two_schedulers_one_pod",
+        "writes_per_pod",
+        "permit",
+        "gang",
+        "pre_bind_fails",
+        "api_answer",
+        "pod_with_node_name",
+    ],
+    "proof_queue": [
+        "calls_in_order",
+        "popped",
+        "gated",
+        "retried",
+        "back_off",
+        "queue_places",
+        "unknown_scheduler",
+        "after_placement",
+    ],
+    "proof_config": ["config_defaults", "config_weight", "plugin_args", "nodes_to_find"],
+}
+for _module, _names in _MODULES.items():
+    for _name in _names:
+        _elsewhere(_module, _name)
