@@ -7,11 +7,11 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-
 from labkit.framework.events import ClusterEventWithHint
 from labkit.framework.plugin import Plugin
 from labkit.framework.results import NodeScore, PostFilterResult, PreFilterResult
 from labkit.framework.status import Status
+
 from tests.engine.world import World
 
 NODES = ("a", "b")
