@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from labkit.framework.node_info import NodeInfo, pod_info
+from labkit.framework.node_info import NodeInfo, PodInfo, pod_info
 from labkit.framework.snapshot import Snapshot
 from labkit.objects.node import Node
 from labkit.objects.pod import Pod
 
+#: Below this many nodes a cycle is quick anyway.
+LARGE_FROM = 64
 _ZONE = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
 _REGION = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
 
@@ -58,16 +60,22 @@ class NodeTree:
 
 
 class Cache:
-    """Nodes, their pods, and pods that are assumed to be on a node before the API server says so."""
+    """Nodes, their pods, and pods that are assumed to be on a node before the API server says so.
 
-    def __init__(self) -> None:
+    `large_from`: from this many nodes on, answers about nodes are kept from cycle to cycle; None: never.
+    """
+
+    def __init__(self, large_from: int | None = LARGE_FROM) -> None:
+        self.large_from = large_from
         self.nodes: dict[str, NodeInfo] = {}
         self._tree = NodeTree()
         self._pods: dict[str, Pod] = {}
         self._assumed: set[str] = set()
         self._images: dict[str, tuple[int, dict[str, None]]] = {}
         self._dirty: set[str] = set()
+        self._moves: list[tuple[int, PodInfo, str]] = []
         self._list_changed = True
+        self._nodes_changed = False
         self._images_changed = True
 
     # --- nodes --------------------------------------------------------------------------------------------
@@ -98,6 +106,8 @@ class Cache:
         if old.status.images != node.status.images:
             self._remove_images(old)
             self._add_images(node)
+        if old.metadata.labels != node.metadata.labels or old.spec != node.spec:
+            self._nodes_changed = True
         info.set_node(node)
         self._dirty.add(node.name)
 
@@ -187,10 +197,12 @@ class Cache:
         info = self.nodes.get(name)
         if info is None:
             info = self.nodes[name] = NodeInfo(None)
-        info.add_pod(pod_info(pod))
+        added = pod_info(pod)
+        info.add_pod(added)
         self._pods[pod.uid] = pod
         if info.has_node:
             self._dirty.add(name)
+            self._moves.append((1, added, name))
 
     def _take_out(self, pod: Pod) -> None:
         name = pod.spec.node_name
@@ -200,6 +212,7 @@ class Cache:
         info.remove_pod(pod)
         if info.has_node:
             self._dirty.add(name)
+            self._moves.append((-1, pod_info(pod), name))
         elif not info.pods:
             del self.nodes[name]
 
@@ -234,8 +247,21 @@ class Cache:
             self._spread_images(snapshot.nodes)
         else:
             self._spread_images(snapshot.by_name[name] for name in self._dirty)
+        self._write_journal(snapshot)
         self._dirty.clear()
-        self._list_changed = self._images_changed = False
+        self._list_changed = self._images_changed = self._nodes_changed = False
+
+    def _write_journal(self, snapshot: Snapshot) -> None:
+        large = self.large_from is not None and len(snapshot.nodes) >= self.large_from
+        if self._images_changed or self._nodes_changed or large != snapshot.large:
+            snapshot.large = large
+            snapshot.begin_epoch()
+        elif large and not self._list_changed:
+            at = snapshot.by_name
+            snapshot.touched += [at[name].index for name in self._dirty]
+            snapshot.moves += [(n, info, at[name].index) for n, info, name in self._moves]
+            snapshot.trim_journal()
+        self._moves.clear()
 
     def _copy(self, name: str) -> NodeInfo:
         return self.nodes[name].clone()

@@ -78,7 +78,7 @@ def schedule_pod(
         feasible = search.run()
     except AttemptError as e:
         return _error(e.status, trace)
-    evaluated = len(feasible) + len(search.diagnosis.node_to_status)
+    evaluated = len(feasible) + search.rejected
     if not feasible:
         return _no_fit(framework, state, pod, search, trace, run_post_filter)
     if len(feasible) == 1:
@@ -135,5 +135,5 @@ def _no_fit(
         fit_error=fit_error,
         nominated=nominated,
         post_filter=result,
-        evaluated=len(search.diagnosis.node_to_status),
+        evaluated=search.rejected,
     )

@@ -58,6 +58,8 @@ class Search:
     all_nodes: bool = False
     trace: Trace | None = None
     diagnosis: Diagnosis = field(default_factory=Diagnosis)
+    #: Rejections that nobody will ask about: counted, not written into the diagnosis.
+    untold: int = 0
 
     def run(self) -> list[NodeInfo]:
         """Feasible nodes, in the order in which they were found. AttemptError when a plugin or extender fails."""
@@ -88,7 +90,7 @@ class Search:
             self.diagnosis.node_to_status.absent = Status.unresolvable(text)
         with timed(self.trace, "Filter"):
             feasible, error = self.framework.observe_search(lambda: self._pass_filters(candidates))
-        processed = len(feasible) + len(self.diagnosis.node_to_status)
+        processed = len(feasible) + self.rejected
         self.rotation.next_start = (self.rotation.next_start + processed) % len(nodes)
         if error is not None:
             raise AttemptError(error)
@@ -138,6 +140,13 @@ class Search:
         first = self.rotation.next_start if start is None else start
         if not framework.has("filter"):
             return [nodes[(first + i) % count] for i in range(want)] if count else [], None
+        if start is None and self._may_batch(nodes):
+            from labkit.engine.rows import NotKept
+
+            try:
+                return self._pass_in_batch(first, want)
+            except NotKept:
+                pass
         filters = framework.active_filters(state)
         feasible: list[NodeInfo] = []
         first_error: Status | None = None
@@ -160,6 +169,47 @@ class Search:
                 statuses.set(node.name, status)
                 self.diagnosis.add_plugin_status(status)
         return feasible, first_error
+
+    def _may_batch(self, nodes: Sequence[NodeInfo]) -> bool:
+        return (
+            self.framework.keeps_answers
+            and nodes is self.framework.snapshot.nodes
+            and (self.trace is None or not self.trace.all_filters)
+        )
+
+    def _pass_in_batch(self, first: int, want: int) -> tuple[list[NodeInfo], Status | None]:
+        from labkit.engine.batch import BatchSearch
+        from labkit.engine.rows import NotKept
+
+        nodes = self.framework.snapshot.nodes
+        found = BatchSearch(self.framework, self.state, self.pod).run(first, want)
+        if found.error is not None and self.all_nodes:
+            raise NotKept
+        feasible = [nodes[i] for i in found.feasible.tolist()]
+        statuses = self.diagnosis.node_to_status
+        if feasible and found.error is None and self.trace is None and not self.framework.extenders:
+            self.untold = (
+                sum(nodes[i].name not in statuses for i in found.rejected.tolist())
+                if statuses
+                else len(found.rejected)
+            )
+            return feasible, None
+        for i in found.rejected.tolist():
+            statuses.set(nodes[i].name, found.status_of(i))
+        for status in {id(s): s for s in statuses.values_explicit()}.values():
+            self.diagnosis.add_plugin_status(status)
+        if self.trace is not None:
+            verdicts = dict.fromkeys([nodes[i].name for i in found.visited.tolist()], SUCCESS)
+            verdicts.update((nodes[i].name, found.status_of(i)) for i in found.rejected.tolist())
+            if found.error is not None:
+                verdicts[next(reversed(verdicts))] = found.error
+            self.trace.filter.update(verdicts)
+        return feasible, found.error
+
+    @property
+    def rejected(self) -> int:
+        """Number of nodes that were rejected."""
+        return len(self.diagnosis.node_to_status) + self.untold
 
     def _record(self, node: NodeInfo, status: Status | None) -> None:
         assert self.trace is not None

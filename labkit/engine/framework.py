@@ -12,6 +12,7 @@ from labkit.engine.booking import BookingPoints
 from labkit.engine.calls import RAISED, call_pair, call_status, failure, quote, raised, wrong_type
 from labkit.engine.scoring import run_pre_score, run_score
 from labkit.engine.services import Services
+from labkit.engine.shapes import quick
 from labkit.framework.clock import Clock
 from labkit.framework.cycle_state import CycleState
 from labkit.framework.node_info import NodeInfo, PodInfo, pod_info
@@ -26,6 +27,7 @@ from labkit.framework.status import Code, Status, is_success
 from labkit.objects.pod import Pod
 
 if TYPE_CHECKING:
+    from labkit.engine.rows import Rows
     from labkit.engine.trace import Trace
     from labkit.framework.handle import ObjectLister
 
@@ -46,11 +48,18 @@ class Framework(BookingPoints):
         self.profile_name = profile_name
         self.services = services
         self.percentage_of_nodes_to_score = percentage_of_nodes_to_score
-        self._points: Points = {point: list(points.get(point, [])) for point in EXTENSION_POINTS}
+        self._points: Points = {}
+        self.set_points(points)
 
     def set_points(self, points: Points) -> None:
         """Replace all plugins at once."""
         self._points = {point: list(points.get(point, [])) for point in EXTENSION_POINTS}
+        self.forget_answers()
+
+    def forget_answers(self) -> None:
+        """Plugins changed: what is kept of their answers is void."""
+        self._rows: Rows | None = None
+        self._quick: dict[tuple[int, str], Callable[..., Any] | None] = {}
 
     # --- who is there -------------------------------------------------------------------------------------
 
@@ -94,6 +103,7 @@ class Framework(BookingPoints):
                     entries.append((plugin, weight or 1))
             elif at:
                 del entries[at[0]]
+        self.forget_answers()
 
     def borrow(self, other: Framework) -> None:
         """Run what `other` runs now: its switches, weights and learners' own plugins, not its in-tree objects."""
@@ -105,11 +115,13 @@ class Framework(BookingPoints):
             ]
             for point, entries in other._points.items()
         }
+        self.forget_answers()
 
     def remove(self, name: str, points: Iterable[str] | None = None) -> None:
         """Take a plugin out, everywhere or at the given extension points."""
         for point in points or EXTENSION_POINTS:
             self._points[point] = [(p, w) for p, w in self._points[point] if plugin_name(p) != name]
+        self.forget_answers()
 
     def set_weight(self, name: str, weight: int) -> None:
         """Change a score plugin's weight. KeyError when there is no such score plugin."""
@@ -119,6 +131,31 @@ class Framework(BookingPoints):
                 entries[i] = (p, weight)
                 return
         raise KeyError(f"no score plugin called {name}")
+
+    # --- quick ways for large clusters --------------------------------------------------------------------
+
+    @property
+    def keeps_answers(self) -> bool:
+        """The cluster is large: plugins' answers are kept from cycle to cycle (labkit.engine.rows)."""
+        return self.services.snapshot.large
+
+    @property
+    def rows(self) -> Rows:
+        """What is kept."""
+        if self._rows is None:
+            from labkit.engine.rows import Rows
+
+            self._rows = Rows()
+        return self._rows
+
+    def quick(self, plugin: Any, method: str) -> Callable[..., Any] | None:
+        """The plugin's optional quick `method` (labkit.engine.shapes), or None."""
+        key = (id(plugin), method)
+        try:
+            return self._quick[key]
+        except KeyError:
+            found = self._quick[key] = quick(plugin, method)
+            return found
 
     # --- Handle -------------------------------------------------------------------------------------------
 
@@ -156,6 +193,16 @@ class Framework(BookingPoints):
         """Pods nominated to a node, in order of nomination."""
         nominator = self.services.nominator
         return nominator.pods_for(node_name) if nominator is not None else []
+
+    def nominated_nodes(self) -> list[str]:
+        """Nodes that pods are nominated to."""
+        nominator = self.services.nominator
+        return nominator.nodes() if nominator is not None else []
+
+    def rivals_of(self, pod: Pod, node_name: str) -> list[Pod]:
+        """Pods nominated to a node that `pod` must leave room for: of equal or higher priority."""
+        nominated = self.nominated_pods(node_name)
+        return [p for p in nominated if p.priority >= pod.priority and p.uid != pod.uid]
 
     def nominate(self, pod: Pod, node_name: str) -> None:
         """Put `pod` in the nominator; an empty node name removes it."""
@@ -320,20 +367,18 @@ class Framework(BookingPoints):
         self, state: CycleState, pod: Pod, node: NodeInfo, filters: list[tuple[str, Any, Any]] | None = None
     ) -> Status | None:
         """Twice where pods of equal or higher priority are nominated to the node: with them, and without."""
-        nominated = self.nominated_pods(node.name)
-        if nominated:
-            rivals = [p for p in nominated if p.priority >= pod.priority and p.uid != pod.uid]
-            if rivals:
-                trial, trial_node = state.clone(), node.clone()
-                for rival in rivals:
-                    info = pod_info(rival)
-                    trial_node.add_pod(info)
-                    status = self.run_pre_filter_add_pod(trial, pod, info, trial_node)
-                    if not is_success(status):
-                        return status
-                status = self.run_filter(trial, pod, trial_node, filters)
-                if status is not None:
+        rivals = self.rivals_of(pod, node.name)
+        if rivals:
+            trial, trial_node = state.clone(), node.clone()
+            for rival in rivals:
+                info = pod_info(rival)
+                trial_node.add_pod(info)
+                status = self.run_pre_filter_add_pod(trial, pod, info, trial_node)
+                if not is_success(status):
                     return status
+            status = self.run_filter(trial, pod, trial_node, filters)
+            if status is not None:
+                return status
         return self.run_filter(state, pod, node, filters)
 
     def run_each_filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> dict[str, Status | None]:
@@ -390,4 +435,12 @@ class Framework(BookingPoints):
             for p, w in self._points["score"]
             if (name := plugin_name(p)) not in state.skip_score_plugins
         ]
+        if self.keeps_answers:
+            from labkit.engine.batch_scoring import run_score_batch
+            from labkit.engine.rows import NotKept
+
+            try:
+                return run_score_batch(self, active, state, pod, nodes, trace), None
+            except NotKept:
+                pass
         return run_score(active, state, pod, nodes, trace)

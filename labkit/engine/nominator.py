@@ -46,6 +46,10 @@ class Nominator:
         pods = self._by_node.get(node_name)
         return list(pods.values()) if pods else []
 
+    def nodes(self) -> list[str]:
+        """Nodes that pods are nominated to."""
+        return list(self._by_node)
+
     def node_of(self, pod: Pod) -> str:
         """The node a pod is nominated to, or ""."""
         return self._node_of.get(pod.uid, "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from labkit.framework.cycle_state import CycleState
@@ -69,15 +70,25 @@ def prioritize(
 
 def pick(ranked: Sequence[Ranked]) -> str:
     """The root of a max-heap built over `ranked` in its order: what kube-scheduler takes among equals."""
-    heap = [(total, tie, name) for name, total, tie in ranked]
-    n = len(heap)
-    for start in range(n // 2 - 1, -1, -1):
-        i = start
-        while (j := 2 * i + 1) < n:
-            if j + 1 < n and heap[j + 1][:2] > heap[j][:2]:
-                j += 1
-            if heap[j][:2] <= heap[i][:2]:
-                break
-            heap[i], heap[j] = heap[j], heap[i]
-            i = j
-    return heap[0][2]
+    top = max([(total, tie) for _, total, tie in ranked])
+    ties = [i for i, (_, total, tie) in enumerate(ranked) if (total, tie) == top]
+    if len(ties) == 1:
+        return ranked[ties[0]][0]
+    # Heapify only moves a node up past strictly smaller parents and prefers the left child: of equals the first in
+    # pre-order wins. A power of two keeps the number of tables small: smaller heaps are the top of larger ones.
+    ranks = _pre_order(1 << len(ranked).bit_length())
+    return ranked[min(ties, key=ranks.__getitem__)][0]
+
+
+@lru_cache(maxsize=16)
+def _pre_order(size: int) -> list[int]:
+    """Place of each index of a binary heap in pre-order: parent, left subtree, right subtree."""
+    ranks = [0] * size
+    stack, rank = [0], 0
+    while stack:
+        i = stack.pop()
+        if i < size:
+            ranks[i] = rank
+            rank += 1
+            stack += [2 * i + 2, 2 * i + 1]
+    return ranks

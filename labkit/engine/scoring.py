@@ -51,7 +51,7 @@ def run_score(
     normalized: list[list[int]] = []
     for (name, plugin, _), scores in zip(scorers, raw, strict=True):
         if hasattr(plugin, "normalize_score"):
-            scores, status = _normalize(plugin, state, pod, nodes, scores)
+            scores, status = normalize(plugin, state, pod, nodes, scores)
             if status is not None:
                 text = f"running Normalize on Score plugins: plugin {quote(name)} failed with: "
                 return [], failure(text, status)
@@ -74,7 +74,7 @@ def _all_raw(
     raw: list[list[int]] = []
     first: Status | None = None
     for name, plugin, _ in scorers:
-        scores, status = _raw_scores(plugin, state, pod, nodes)
+        scores, status = raw_scores(plugin, state, pod, nodes)
         if status is not None:
             first = failure(f"running Score plugins: plugin {quote(name)} failed with: ", status)
             # Later plugins can only be first on an earlier node.
@@ -83,9 +83,10 @@ def _all_raw(
     return raw, first
 
 
-def _raw_scores(
+def raw_scores(
     plugin: Any, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
 ) -> tuple[list[int], Status | None]:
+    """Raw scores of one plugin, and the failure that ended them early."""
     scores: list[int] = []
     append = scores.append
     score_of = plugin.score
@@ -108,9 +109,10 @@ def _raw_scores(
     return scores, None
 
 
-def _normalize(
+def normalize(
     plugin: Any, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo], scores: Sequence[int]
 ) -> tuple[list[int], Status | None]:
+    """What the plugin's normaliser makes of raw scores, or its failure."""
     entries = [NodeScore(n.name, s) for n, s in zip(nodes, scores, strict=True)]
     status = call_status(plugin, "normalize_score", state, pod, entries)
     if not is_success(status):

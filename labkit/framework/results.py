@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from labkit.framework.snapshot import Snapshot
 from labkit.framework.status import Code, Status
@@ -46,6 +47,16 @@ class PostFilterResult:
     victims: list[str] = field(default_factory=list)
     candidates: dict[str, dict[str, object]] = field(default_factory=dict)
     ties: list[str] = field(default_factory=list)
+
+
+class FilterCodes(NamedTuple):
+    """A filter's verdicts about all nodes of the snapshot: 0 passes, k gets `statuses[k - 1]`.
+
+    `codes`: integer array by node index.
+    """
+
+    codes: Any
+    statuses: tuple[Status, ...]
 
 
 @dataclass(slots=True)

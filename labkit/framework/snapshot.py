@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
-from labkit.framework.node_info import NodeInfo
+from labkit.framework.node_info import NodeInfo, PodInfo
+
+#: Longer journals are cut: who kept something by them begins anew.
+_LONGEST_JOURNAL = 30_000
 
 
 class Snapshot:
     """Node infos in scheduling order, with the sub-lists that plugins ask for.
 
     Unchanged during a cycle. `list` order: zones round robin, nodes in order of addition.
+
+    A journal tells what changed from cycle to cycle, so that answers about nodes can be kept: while `epoch` stays
+    the same, nodes keep their place, labels and spec; `touched` lists the places whose NodeInfo was replaced, and
+    `moves` the pods that came (+1) and went (-1). Both only grow within an epoch. Answers are kept only when
+    `large` is set, by the cache: only then the journal is complete.
     """
 
     def __init__(self, nodes: Iterable[NodeInfo] = ()) -> None:
@@ -20,6 +29,12 @@ class Snapshot:
         self.with_affinity: list[NodeInfo] = []
         #: Nodes having pods with required anti-affinity, in list order.
         self.with_required_anti_affinity: list[NodeInfo] = []
+        self.epoch = 0
+        self.touched: list[int] = []
+        self.moves: list[tuple[int, PodInfo, int]] = []
+        self.large = False
+        #: What plugins keep from cycle to cycle, by who keeps it.
+        self.kept: dict[str, Any] = {}
         self.reset(nodes)
 
     def reset(self, nodes: Iterable[NodeInfo]) -> None:
@@ -29,6 +44,18 @@ class Snapshot:
         for i, n in enumerate(self.nodes):
             n.index = i
         self.refresh_sublists()
+        self.begin_epoch()
+
+    def begin_epoch(self) -> None:
+        """Whatever is kept about nodes is void."""
+        self.epoch += 1
+        self.touched = []
+        self.moves = []
+
+    def trim_journal(self) -> None:
+        """Begin anew when the journal has become long."""
+        if len(self.touched) > _LONGEST_JOURNAL or len(self.moves) > _LONGEST_JOURNAL:
+            self.begin_epoch()
 
     def refresh_sublists(self) -> None:
         """Rebuild the affinity sub-lists after pods changed."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from labkit.framework.results import MAX_NODE_SCORE, NodeScore
 
 
@@ -24,3 +26,14 @@ def default_normalize_score(
     for s in scores:
         scaled = truncating_div(max_priority * s.score, top)
         s.score = max_priority - scaled if reverse else scaled
+
+
+def default_normalize_batch(scores: Any, *, reverse: bool, max_priority: int = MAX_NODE_SCORE) -> Any:
+    """The same on an int64 array of raw scores that are not negative; None when some are."""
+    low, top = (int(scores.min()), int(scores.max())) if len(scores) else (0, 0)
+    if low < 0:
+        return None
+    if top == 0:
+        return scores + max_priority if reverse else scores
+    scaled = max_priority * scores // top
+    return max_priority - scaled if reverse else scaled

@@ -5,7 +5,8 @@ Pods with resource claims are told why they wait; allocating devices is outside 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from typing import Any
 
 from labkit.framework.cycle_state import CycleState
 from labkit.framework.events import ActionType, ClusterEvent, ClusterEventWithHint
@@ -49,6 +50,14 @@ class DynamicResources(Plugin):
     def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
         """0 on every node."""
         return 0
+
+    def sign_pod(self, pod: Pod) -> Hashable:
+        """Filter and Score look at nothing."""
+        return ()
+
+    def normalize_batch(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo], scores: Any) -> Any:
+        """`normalize_score` on an array."""
+        return scores
 
     def normalize_score(self, state: CycleState, pod: Pod, scores: list[object]) -> Status | None:
         """Nothing to normalise."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
 from labkit.framework.cycle_state import CycleState
 from labkit.framework.node_info import NodeInfo
@@ -20,11 +20,7 @@ class ImageLocality(Plugin):
 
     def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
         """0..100 from the bytes of the pod's images that are on the node."""
-        images: tuple[list[str], int] | None = pod.__dict__.get("_image_names")
-        if images is None:
-            images = (list(_image_names(pod)), len(pod.spec.init_containers) + len(pod.spec.containers))
-            pod.__dict__["_image_names"] = images
-        names, containers = images
+        names, containers = _images(pod)
         states = node.image_states
         total = self.handle.total_nodes() if self.handle is not None else 1
         found = 0
@@ -33,6 +29,10 @@ class ImageLocality(Plugin):
                 size, nodes = states[name]
                 found += int(float(size) * (float(nodes) / float(total)))
         return image_score(found, containers)
+
+    def sign_pod(self, pod: Pod) -> Hashable:
+        """Images, and how many containers there are."""
+        return _images(pod)
 
 
 def image_score(found: int, containers: int) -> int:
@@ -46,6 +46,14 @@ def image_score(found: int, containers: int) -> int:
 def normalized_image_name(name: str) -> str:
     """The name with `:latest` when it carries no tag; nothing else is added."""
     return name if name.rfind(":") > name.rfind("/") else f"{name}:latest"
+
+
+def _images(pod: Pod) -> tuple[tuple[str, ...], int]:
+    found: tuple[tuple[str, ...], int] | None = pod.__dict__.get("_image_names")
+    if found is None:
+        found = (tuple(_image_names(pod)), len(pod.spec.init_containers) + len(pod.spec.containers))
+        pod.__dict__["_image_names"] = found
+    return found
 
 
 def _image_names(pod: Pod) -> Iterator[str]:

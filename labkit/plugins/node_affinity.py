@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -24,7 +24,8 @@ from labkit.objects.selectors import (
     SelectorError,
     required_node_affinity,
 )
-from labkit.plugins._normalize import default_normalize_score
+from labkit.plugins._normalize import default_normalize_batch, default_normalize_score
+from labkit.plugins._signs import encoded
 
 _FILTER_KEY = "PreFilterNodeAffinity"
 _SCORE_KEY = "PreScoreNodeAffinity"
@@ -113,6 +114,15 @@ class NodeAffinity(Plugin):
         """Scaled by the highest sum."""
         default_normalize_score(scores, reverse=False)
         return None
+
+    def sign_pod(self, pod: Pod) -> Hashable:
+        """Node selector and node affinity."""
+        affinity = pod.spec.affinity
+        return encoded(pod.spec.node_selector), encoded(affinity.node_affinity if affinity else None)
+
+    def normalize_batch(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo], scores: Any) -> Any:
+        """`normalize_score` on an array."""
+        return default_normalize_batch(scores, reverse=False)
 
     def events_to_register(self) -> list[ClusterEventWithHint]:
         """A node that matches and is new, or did not match before."""

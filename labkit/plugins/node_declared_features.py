@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from labkit.framework.cycle_state import CycleState, MissingStateError
@@ -46,6 +46,10 @@ class NodeDeclaredFeatures(Plugin):
         if required is None:
             raise MissingStateError(f'error reading "{_KEY}" from cycle-state: not found')
         return None if declares(node.node.status.declared_features, required) else _REJECTED
+
+    def sign_pod(self, pod: Pod) -> Hashable:
+        """Required features."""
+        return required_features(pod)
 
     def events_to_register(self) -> list[ClusterEventWithHint]:
         """A node with other features, or the pod's own update that changes its needs."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 from labkit.framework.cycle_state import CycleState
 from labkit.framework.events import ActionType, ClusterEvent, ClusterEventWithHint
 from labkit.framework.node_info import NodeInfo
@@ -19,6 +21,10 @@ class NodeName(Plugin):
         """Success when the pod names no node, or this one."""
         wanted = pod.spec.node_name
         return None if not wanted or wanted == node.node.metadata.name else _REJECTED
+
+    def sign_pod(self, pod: Pod) -> Hashable:
+        """The node it names."""
+        return pod.spec.node_name
 
     def events_to_register(self) -> list[ClusterEventWithHint]:
         """A new node may be the one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from labkit.framework.cycle_state import CycleState
@@ -36,6 +36,10 @@ class NodePorts(Plugin):
         """Unschedulable when any wanted port conflicts."""
         wanted: Sequence[HostPort] = state.read(_KEY)
         return _REJECTED if conflict(wanted, node.used_ports) else None
+
+    def sign_pod(self, pod: Pod) -> Hashable:
+        """Host ports."""
+        return tuple(pod_info(pod).host_ports)
 
     def events_to_register(self) -> list[ClusterEventWithHint]:
         """A pod that leaves and frees a wanted port, or a new node."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from labkit.framework.cycle_state import CycleState
@@ -47,10 +47,19 @@ class NodeResourcesBalancedAllocation(Plugin):
         after = balance([(taken + asked, total) for taken, asked, total, _ in found])
         return 50 + truncating_div(50 + after - before, 2)
 
+    def sign_pod(self, pod: Pod) -> Hashable:
+        """Requests."""
+        return tuple(sorted(_units(pod).items()))
+
     def _plan(self, pod: Pod) -> Plan | None:
-        units: dict[str, int] | None = pod.__dict__.get("_balanced_units")
-        if units is None:
-            units = pod.__dict__["_balanced_units"] = request_units(pod_requests(pod, use_status=True))
+        units = _units(pod)
         if not any(units.get(name) for name, _ in self._resources):
             return None
         return plan(self._resources, units)
+
+
+def _units(pod: Pod) -> dict[str, int]:
+    found: dict[str, int] | None = pod.__dict__.get("_balanced_units")
+    if found is None:
+        found = pod.__dict__["_balanced_units"] = request_units(pod_requests(pod, use_status=True))
+    return found

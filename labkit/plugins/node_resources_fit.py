@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from labkit.framework.cycle_state import CycleState
@@ -73,6 +73,16 @@ class NodeResourcesFit(Plugin):
         if looked_at is None:
             looked_at = plan(self._resources, _units_for_scoring(pod))
         return self._strategy(entries(looked_at, node, non_zero=True))
+
+    def sign_pod(self, pod: Pod) -> Hashable:
+        """Requests, as Filter and as Score count them."""
+        cached: Hashable = pod.__dict__.get("_fit_sign")
+        if cached is None:
+            r = _incoming(pod)
+            units = tuple(sorted(_units_for_scoring(pod).items()))
+            cached = (r.milli_cpu, r.memory, r.ephemeral_storage, tuple(sorted(r.scalars.items())), units)
+            pod.__dict__["_fit_sign"] = cached
+        return cached
 
     def events_to_register(self) -> list[ClusterEventWithHint]:
         """Room made by a pod that goes or shrinks, or by a node that comes or grows."""

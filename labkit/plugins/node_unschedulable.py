@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 from labkit.framework.cycle_state import CycleState
@@ -12,6 +13,7 @@ from labkit.framework.status import Status
 from labkit.objects.node import Node, Taint
 from labkit.objects.pod import Pod
 from labkit.objects.selectors import tolerates
+from labkit.plugins._signs import tolerations
 
 _TAINT = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 _REJECTED = Status.unresolvable("node(s) were unschedulable", plugin="NodeUnschedulable")
@@ -25,6 +27,10 @@ class NodeUnschedulable(Plugin):
         if not node.node.spec.unschedulable or _tolerated(pod):
             return None
         return _REJECTED
+
+    def sign_pod(self, pod: Pod) -> Hashable:
+        """Tolerations."""
+        return tolerations(pod)
 
     def events_to_register(self) -> list[ClusterEventWithHint]:
         """A node that becomes schedulable, or the pod's own new toleration."""

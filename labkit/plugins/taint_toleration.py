@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from labkit.framework.cycle_state import CycleState
@@ -14,7 +14,8 @@ from labkit.framework.status import Status
 from labkit.objects.node import Node
 from labkit.objects.pod import Pod, Toleration
 from labkit.objects.selectors import find_untolerated_taint, tolerates
-from labkit.plugins._normalize import default_normalize_score
+from labkit.plugins._normalize import default_normalize_batch, default_normalize_score
+from labkit.plugins._signs import tolerations
 
 _KEY = "PreScoreTaintToleration"
 _REJECTED = Status.unresolvable("node(s) had untolerated taint(s)", plugin="TaintToleration")
@@ -56,6 +57,14 @@ class TaintToleration(Plugin):
         """Fewest untolerated taints: 100."""
         default_normalize_score(scores, reverse=True)
         return None
+
+    def sign_pod(self, pod: Pod) -> Hashable:
+        """Tolerations."""
+        return tolerations(pod)
+
+    def normalize_batch(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo], scores: Any) -> Any:
+        """`normalize_score` on an array."""
+        return default_normalize_batch(scores, reverse=True)
 
     def events_to_register(self) -> list[ClusterEventWithHint]:
         """A node whose taints are tolerated now, or the pod's own toleration update."""
