@@ -100,7 +100,15 @@ class FilterMatrixController:
             *(v.column(_split(p)) for p in active),
             v.column(t("Reason", "原因")),
         ]
-        items.append(v.table(columns, rows, caption=t("✓ pass · ✕ rejects", "✓ 通过 · ✕ 拒绝")))
+        items.append(
+            v.table(
+                columns,
+                rows,
+                caption=t(
+                    "✓ pass · ✕ rejects · first: the one that decides", "✓ 通过 · ✕ 拒绝 · 首个：由它决定"
+                ),
+            )
+        )
         return v.card(None, *items)
 
     def _row(self, node: str, active: list[str]) -> Block:
@@ -128,21 +136,26 @@ class FilterMatrixController:
         items: list[Block] = [
             v.controls(v.select("pod", "Pod", key_of(self.pod), pod_options(self.scene, self.pod)))
         ]
-        items.append(v.heading(t("Filter plugins, in call order", "Filter 插件，按调用顺序")))
-        items.append(v.controls(*(v.check(f"on.{p}", p, p not in self.off) for p in self.plugins)))
-        items.append(v.buttons(v.button("all", t("All on", "全部开启"), disabled=not self.off)))
-        if skipped:
-            names = ", ".join(skipped)
-            items.append(
-                v.text(
-                    t(
-                        f"– nothing to do for this pod (PreFilter: Skip): {names}",
-                        f"– 与此 Pod 无关（PreFilter: Skip）：{names}",
-                    ),
-                    mute=True,
+        items.append(
+            v.heading(
+                t(
+                    "Filter plugins, in call order (Skip: nothing to do for this pod)",
+                    "Filter 插件，按调用顺序（Skip：与此 Pod 无关）",
                 )
             )
+        )
+        items.append(
+            v.controls(
+                *(v.check(f"on.{p}", self._label(p, skipped), p not in self.off) for p in self.plugins)
+            )
+        )
+        items.append(v.buttons(v.button("all", t("All on", "全部开启"), disabled=not self.off)))
         return v.card(None, *items)
+
+    @staticmethod
+    def _label(plugin: str, skipped: list[str]) -> str:
+        """Its PreFilter said that it has nothing to do for this pod."""
+        return f"{plugin} – Skip" if plugin in skipped else plugin
 
     def summary(self) -> str:
         """How many nodes are left."""

@@ -111,7 +111,7 @@ def comparison(result: WhatIf | None, shown: str) -> list[Block]:
         v.column("Pod"),
         v.column(t("Node before", "之前的节点")),
         v.column(t("Node after", "之后的节点")),
-        v.column(""),
+        v.column(t("Change", "变化")),
     ]
     blocks = [v.card(t("Before and after", "前后对比"), v.table(columns, rows))]
     chosen = next((d for d in result.differences if d.pod == shown), None)

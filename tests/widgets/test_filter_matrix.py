@@ -87,7 +87,9 @@ spec:
 def test_nothing_in_the_lab_changes() -> None:
     """No attempt, no switch, no pod in the lab afterwards."""
     lab = Lab("three-zones")
-    controller = FilterMatrixController(lab, "kind: Pod\nmetadata: {name: x}\nspec: {containers: [{name: c, image: a}]}")
+    controller = FilterMatrixController(
+        lab, "kind: Pod\nmetadata: {name: x}\nspec: {containers: [{name: c, image: a}]}"
+    )
     controller.handle("on.NodeResourcesFit", False)
     assert (lab.history, lab.traces, len(lab.pods())) == (0, [], 17)
     assert "NodeResourcesFit" in lab.plugins.names("filter")

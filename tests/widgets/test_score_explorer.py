@@ -50,7 +50,9 @@ def test_bars_add_up_to_the_total_shown() -> None:
     for node, label in column(table, "Score by plugin").items():
         if "=" in label:
             parts, _, total = label.partition(" = ")
-            assert sum(int(p.rsplit(" ", 1)[1]) for p in parts.split(" + ")) == int(total) == int(totals[node])
+            assert (
+                sum(int(p.rsplit(" ", 1)[1]) for p in parts.split(" + ")) == int(total) == int(totals[node])
+            )
 
 
 def test_the_strategy_turns_the_preference_round() -> None:
@@ -104,7 +106,13 @@ def test_nothing_in_the_lab_changes() -> None:
 
 @pytest.mark.parametrize(
     ("control", "value"),
-    [("weight.NodeResourcesFit", "x"), ("weight.Nobody", 3), ("strategy", "Best"), ("pod", "a/b"), ("", None)],
+    [
+        ("weight.NodeResourcesFit", "x"),
+        ("weight.Nobody", 3),
+        ("strategy", "Best"),
+        ("pod", "a/b"),
+        ("", None),
+    ],
 )
 def test_nonsense_from_the_page_leaves_the_decision(control: str, value: object) -> None:
     """Refused, or shown as a notice."""

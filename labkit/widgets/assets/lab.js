@@ -49,6 +49,9 @@ function patch(parent, node, before, after) {
   return node;
 }
 
+// Long plugin names may break between their words.
+const humps = (text) => String(text).replace(/([a-z])(?=[A-Z])/g, "$1\u200b");
+
 const GLYPH = { pass: "✓", fail: "✕", skip: "–", wait: "◷", error: "!", now: "▸" };
 
 function cell(c) {
@@ -58,7 +61,7 @@ function cell(c) {
     return h("div", { class: "lk-stack", role: "img", "aria-label": c.label }, c.stack.map((s) =>
       h("i", { style: `width:${s.width}%;background:var(--lk-p-${s.color});${s.color === "own" ? "outline:1px solid var(--lk-p-own-edge);outline-offset:-1px" : ""}`, title: s.label })));
   if (c.status)
-    return h("span", { class: cls("lk-" + (c.status === "error" ? "fail" : c.status), "lk-strong") }, GLYPH[c.status] + " " + c.text);
+    return h("span", { class: cls("lk-" + (c.status === "error" ? "fail" : c.status), "lk-strong") }, GLYPH[c.status] + (c.text ? "\u00a0" : "") + humps(c.text));
   return h("span", { class: c.strong ? "lk-strong" : null }, c.text);
 }
 
@@ -67,7 +70,7 @@ const B = {
     h("span", { class: "lk-grow" }), b.clock && h("span", { class: "lk-clock", "aria-label": b.clock_label || "virtual clock" }, b.clock), (b.buttons || []).map((x) => button(x, send))),
   buttons: (b, send) => h("div", { class: "lk-bar" }, b.items.map((x) => button(x, send))),
   grid: (b, send) => h("div", { class: "lk-grid", style: `grid-template-columns:${b.columns}` }, blocks(b.items, send)),
-  card: (b, send) => h("section", { class: "lk-card", "aria-label": b.title || null }, b.title && h("h4", null, b.title), blocks(b.items, send)),
+  card: (b, send) => h("div", { class: "lk-card", role: b.title ? "group" : null, "aria-label": b.title || null }, b.title && h("h4", null, b.title), blocks(b.items, send)),
   verdict: (b) => h("div", { "aria-live": "polite", "aria-atomic": "true" }, h("p", { class: cls("lk-verdict", b.status && "lk-" + b.status) }, b.text), b.why && h("p", { class: "lk-why" }, b.why)),
   heading: (b) => h("h4", { class: "lk-h" }, b.text),
   text: (b) => h("p", { class: b.mute ? "lk-sub" : null }, b.text),
@@ -82,12 +85,12 @@ const B = {
       h("thead", null, h("tr", null, b.columns.map((c) => h("th", { scope: "col", class: c.num ? "lk-num" : null, style: c.width ? `width:${c.width}` : null }, c.text)))),
       h("tbody", null, b.rows.map((r) => h("tr", { class: r.win ? "lk-is-win" : null }, r.cells.map((c, i) =>
         i === 0 ? h("th", { scope: "row" }, cell(c)) : h("td", { class: b.columns[i] && b.columns[i].num ? "lk-num" : null }, cell(c)))))));
-    return b.rows.length > 12 ? h("div", { class: "lk-scroll", tabindex: "0", role: "region", "aria-label": b.caption || "table" }, t) : h("div", null, t);
+    return b.rows.length > 12 ? h("div", { class: "lk-scroll", tabindex: "0", role: "group", "aria-label": b.caption || "table" }, t) : h("div", null, t);
   },
   timeline: (b) => h("div", { role: "img", "aria-label": b.label }, b.lanes.map((l) => h("div", { class: "lk-lane" }, h("span", null, l.name), h("div", null,
     l.spans.map((s) => h("i", { class: s.status && "lk-" + s.status, style: `left:${s.from}%;width:${Math.max(0.5, s.to - s.from)}%`, title: s.text }, s.text)),
     b.now !== undefined && b.now !== null && h("em", { style: `left:${b.now}%` }))))),
-  controls: (b, send) => h("div", { class: "lk-ctl" }, b.items.map((c) => control(c, send))),
+  controls: (b, send) => h("div", { class: cls("lk-ctl", b.items.length > 3 && b.items.every((c) => c.kind === "check") && "lk-checks") }, b.items.map((c) => control(c, send))),
 };
 
 function nodeCard(n) {
@@ -111,7 +114,7 @@ function control(c, send) {
     return h("div", { class: "lk-field" }, h("label", { for: id }, c.color && h("span", { class: "lk-swatch", style: `background:var(--lk-p-${c.color})` }), c.text),
       h("input", { type: "range", id, "data-id": c.id, min: c.min, max: c.max, step: c.step, value: c.value, disabled: !!c.disabled, "aria-valuetext": c.figure, oninput: (e) => set(Number(e.target.value)) }), h("output", { for: id }, c.figure));
   if (c.kind === "weight")
-    return h("div", { class: "lk-field lk-weight" }, h("label", { for: id }, h("input", { type: "checkbox", "data-id": c.id + ".on", checked: c.on, "aria-label": c.toggle_label, onchange: (e) => send({ event: "set", id: c.id + ".on", value: e.target.checked }) }), h("span", { class: "lk-swatch", style: `background:var(--lk-p-${c.color})` }), c.text),
+    return h("div", { class: "lk-field lk-weight" }, h("label", { for: id }, h("input", { type: "checkbox", "data-id": c.id + ".on", checked: c.on, "aria-label": c.toggle_label, onchange: (e) => send({ event: "set", id: c.id + ".on", value: e.target.checked }) }), h("span", { class: "lk-swatch", style: `background:var(--lk-p-${c.color})` }), h("span", null, humps(c.text))),
       h("input", { type: "range", id, "data-id": c.id, min: c.min, max: c.max, step: 1, value: c.value, disabled: !c.on, "aria-label": c.weight_label, oninput: (e) => set(Number(e.target.value)) }), h("output", { for: id }, c.on ? String(c.value) : "–"));
   if (c.kind === "select")
     return h("div", { class: "lk-field lk-stacked" }, h("label", { for: id }, c.text), h("select", { id, "data-id": c.id, value: c.value, onchange: (e) => set(e.target.value) }, c.options.map((o) => h("option", { value: o.value }, o.text))));
