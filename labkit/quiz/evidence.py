@@ -133,7 +133,10 @@ def _check_call(evidence: Evidence) -> Outcome:
 
 
 def computed_answer(question: Numeric, runner: Runner = engine_runner) -> float:
-    """The number that the engine gives for a parameterised question. Raises InputError when it gives none."""
+    """The number that the engine gives for a parameterised question; of a list, how many entries it has.
+
+    Raises InputError when it gives none.
+    """
     if question.key is None:
         assert question.answer is not None
         return question.answer
@@ -141,6 +144,8 @@ def computed_answer(question: Numeric, runner: Runner = engine_runner) -> float:
     outcome = run_scenario(question.scenario, runner)
     pod, path = question.key[0], ".".join(question.key[1:])
     value = look_up(outcome.decisions.get(pod, {}), path)
+    if isinstance(value, list):
+        value = len(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InputError(
             "is no number in the engine's decision",

@@ -43,18 +43,28 @@ class World:
                     "status",
                 )
 
-    def scheduler(self, *plugins: Any, name: str = "default-scheduler", watch: bool = True) -> Any:
-        """A scheduler that has read the cluster; without `watch` it learns nothing more, as if events were late."""
+    def scheduler(
+        self,
+        *plugins: Any,
+        name: str = "default-scheduler",
+        watch: bool = True,
+        extenders: Any = (),
+        points: dict[str, Any] | None = None,
+    ) -> Any:
+        """A scheduler that has read the cluster; without `watch` it learns nothing more, as if events were late.
+
+        `points`: the profile's `plugins`.
+        """
         from labkit.cluster.client import StoreClient
         from labkit.engine.scheduler import Scheduler
 
         config = {
             "apiVersion": API_VERSION,
             "kind": "KubeSchedulerConfiguration",
-            "profiles": [{"schedulerName": name}],
+            "profiles": [{"schedulerName": name, "plugins": points or {}}],
         }
         client = _Counting(StoreClient(self.store))
-        made = Scheduler(client, config, clock=self.clock, plugins=plugins)
+        made = Scheduler(client, config, clock=self.clock, plugins=plugins, extenders=extenders)
         made.load()
         if watch:
             self.store.subscribe(lambda _, old, new: made.notify(old, new))

@@ -111,6 +111,15 @@ _MODULES = {
         "unknown_scheduler",
         "after_placement",
     ],
+    "proof_plugin": [
+        "pre_filter_answer",
+        "score_answer",
+        "permit_timeout",
+        "room_while_waiting",
+        "reserve_fails",
+        "bind_answer",
+    ],
+    "proof_extender": ["extender_run", "extender_request"],
     "proof_config": ["config_defaults", "config_weight", "plugin_args", "nodes_to_find"],
 }
 for _module, _names in _MODULES.items():
