@@ -14,96 +14,37 @@ from __future__ import annotations
 import contextlib
 import copy
 import importlib
-import re
-from collections.abc import Callable, Iterable
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from labkit.cluster.client import StoreClient
-from labkit.cluster.generate import generated
 from labkit.cluster.node_agent import NodeAgent
 from labkit.cluster.store import Store
-from labkit.config import SchedulerConfig, load_config
+from labkit.cluster.store_types import COSCHEDULING_POD_GROUP
+from labkit.config import FeatureGates, SchedulerConfig, load_config
 from labkit.engine.queue import QueueView
 from labkit.engine.scheduler import Scheduler
 from labkit.engine.trace import Trace
 from labkit.errors import InputError, LabError
 from labkit.framework.clock import VirtualClock
 from labkit.i18n import t
-from labkit.objects.codec import Document, load_documents
+from labkit.objects.codec import Document
 from labkit.objects.meta import RawObject
-from labkit.places import data_dir
 from labkit.plugin_switches import PluginSwitches
+from labkit.reading import parse_duration, read_objects
 
 if TYPE_CHECKING:
+    from labkit.engine.metrics import Metrics
     from labkit.what_if import WhatIf
 
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
-_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-
-
-def parse_duration(text: str | float) -> float:
-    """Seconds in "10m", "1m30s", "500ms" or a plain number. InputError when it is none of these."""
-    if isinstance(text, (int, float)) and not isinstance(text, bool):
-        return float(text)
-    parts = _DURATION.findall(str(text))
-    if not parts or "".join(n + u for n, u in parts) != str(text).replace(" ", ""):
-        raise InputError(
-            f"{text!r} is not a duration", hint='write "10s", "5m", "1h30m" or a number of seconds'
-        )
-    return sum(float(number) * _SECONDS[unit] for number, unit in parts)
-
-
-def read_objects(source: Any) -> list[Document]:
-    """Objects from a scenario's name, a path, YAML or JSON text, a dict, or a list of these.
-
-    InputError or LabError says what is wrong and where.
-    """
-    if isinstance(source, dict):
-        if isinstance(source.get("items"), list):
-            return [d for item in source["items"] for d in read_objects(item)]
-        return [Document(source)]
-    if isinstance(source, Path):
-        return _read_file(source)
-    if isinstance(source, str):
-        if "\n" not in source and ":" not in source:
-            return _read_named(source)
-        return load_documents(source)
-    if isinstance(source, Iterable):
-        return [d for item in source for d in read_objects(item)]
-    raise InputError(
-        f"cannot read objects from a {type(source).__name__}", hint="give YAML text, a path or dicts"
-    )
-
-
-def _read_named(name: str) -> list[Document]:
-    folder = data_dir("clusters")
-    for path in (folder / f"{name}.yaml", Path(name)):
-        if path.is_file():
-            return _read_file(path)
-    made = generated(name)
-    if made is not None:
-        return [Document(raw) for raw in made]
-    known = sorted(p.stem for p in folder.glob("*.yaml"))
-    raise LabError(
-        f"there is no scenario or file called {name!r}",
-        hint="scenarios: " + ", ".join(known) + ", and nodes-N for N generated nodes",
-    )
-
-
-def _read_file(path: Path) -> list[Document]:
-    try:
-        return load_documents(path.read_text(encoding="utf-8"), str(path))
-    except OSError as e:
-        raise LabError(f"{path}: {e.strerror or e}") from e
-    except UnicodeDecodeError as e:
-        raise LabError(f"{path}: is not UTF-8 text") from e
+__all__ = ["Lab", "parse_duration", "read_objects"]
 
 
 class Lab:
     """An embedded cluster with its scheduler. `cluster`: see `read_objects`; None starts empty.
 
-    `config` is a KubeSchedulerConfiguration (YAML or dict), `plugins` are extra plugin classes or objects.
+    `config` is a KubeSchedulerConfiguration (YAML or dict), `plugins` are extra plugin classes or objects, `gates`
+    are feature gates that differ from kube-scheduler's defaults, such as `{"GenericWorkload": True}`.
     Everything is deterministic: the same calls with the same `seed` give the same decisions.
     """
 
@@ -115,27 +56,31 @@ class Lab:
         plugins: Iterable[Any] = (),
         seed: int = 0,
         trace: str = "on",
+        gates: Mapping[str, bool] | None = None,
     ) -> None:
-        self._start = (cluster, config, list(plugins), seed, trace)
+        self._start = (cluster, config, list(plugins), seed, trace, FeatureGates(gates))
+        self._counts = False
         self._log: list[Callable[[], Any]] = []
         self._setup()
 
     def _setup(self) -> None:
-        cluster, config, plugins, seed, trace = self._start
+        cluster, config, plugins, seed, trace, gates = self._start
         self.clock = VirtualClock()
-        self.store = Store(self.clock, seed=seed)
+        self.store = Store(self.clock, seed=seed, pod_groups=gates.enabled("GenericWorkload"))
         self.client = StoreClient(self.store, field_manager="labkit")
         self.agent = NodeAgent(self.store, self.clock)
         self.config = config
-        loaded = load_config(config)
+        loaded = load_config(config, gates=gates)
         self.scheduler = Scheduler(
             StoreClient(self.store, field_manager="kube-scheduler"),
             loaded,
             extenders=_extenders(loaded),
             clock=self.clock,
             plugins=plugins,
+            gates=gates,
             seed=seed,
             trace=trace,
+            metrics=_new_metrics() if self._counts else None,
         )
         self.scheduler.load()
         self.store.subscribe(lambda _, old, new: self.scheduler.notify(old, new))
@@ -178,6 +123,7 @@ class Lab:
             meta.setdefault("namespace", "default")
         self._ensure_namespace(meta.get("namespace"))
         try:
+            kind = self._kind(raw)
             known = self._find(kind, str(meta.get("name", "")), meta.get("namespace"))
             # A dump of another cluster (`kubectl get -o yaml`) carries that cluster's version.
             meta.pop("resourceVersion", None)
@@ -206,6 +152,12 @@ class Lab:
                 object=document.label,
             ) from e
         return f"{document.label} {word}"
+
+    @staticmethod
+    def _kind(raw: RawObject) -> str:
+        """The name under which the store finds the kind: two groups have a PodGroup."""
+        kind, version = str(raw.get("kind") or ""), str(raw.get("apiVersion") or "")
+        return COSCHEDULING_POD_GROUP if kind == "PodGroup" and "x-k8s.io" in version else kind
 
     def _find(self, kind: str, name: str, namespace: str | None) -> RawObject | None:
         if not name:
@@ -284,7 +236,7 @@ class Lab:
 
     def schedule_one(self) -> Trace | None:
         """One attempt for the pod at the head of the queue; its trace, or None when nobody waits."""
-        found: Trace | None = self._do(self.scheduler.schedule_one)
+        found: Trace | None = self._do(lambda: self.scheduler.schedule_one())
         return found
 
     step = schedule_one
@@ -366,7 +318,9 @@ class Lab:
         """Take back the last calls: the lab begins anew and repeats all others. LabError when there are too few."""
         if not 0 < steps <= len(self._log):
             raise LabError(f"cannot take back {steps} steps: {len(self._log)} were made")
-        kept = self._log[: len(self._log) - steps]
+        self._repeat(self._log[: len(self._log) - steps])
+
+    def _repeat(self, kept: list[Callable[[], Any]]) -> None:
         self._log = []
         self._setup()
         for action in kept:
@@ -376,6 +330,18 @@ class Lab:
         """The lab as a widget: `labkit.widgets.playground(self)`."""
         # By name: widgets are built on the lab, not the lab on widgets.
         return importlib.import_module("labkit.widgets").playground(self)
+
+    @property
+    def metrics(self) -> Metrics:
+        """What the scheduler counts, by kube-scheduler's names: `print(lab.metrics)`, `lab.metrics.samples()`.
+
+        Counting costs time, so it begins with the first use: the lab then begins anew and repeats all calls.
+        """
+        if self.scheduler.metrics is None:
+            self._counts = True
+            self._repeat(self._log)
+        found: Metrics = self.scheduler.metrics
+        return found
 
     # --- outward ----------------------------------------------------------------------------------------------
 
@@ -406,6 +372,12 @@ class Lab:
 def _failing(action: Callable[[], Any]) -> None:
     with contextlib.suppress(Exception):
         action()
+
+
+def _new_metrics() -> Metrics:
+    from labkit.engine.metrics import Metrics
+
+    return Metrics()
 
 
 def _extenders(config: SchedulerConfig) -> list[Any]:

@@ -1,0 +1,100 @@
+"""The widget family in JupyterLab, in a real browser: each is drawn, answers its controls, and is labelled."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from labkit.course.source import write_notebook
+
+from tests.browser.conftest import run_all
+
+pytestmark = pytest.mark.browser
+
+SETUP = 'from labkit import Lab\nfrom labkit import widgets\nlab = Lab("three-zones")\n'
+PREFER = "class Prefer:\\n    def score(self, state, pod, node):\\n        return 100 if node.name == 'c2' else 0\\n"
+CELLS = {
+    "playground": "widgets.playground(Lab('three-zones'))",
+    "queue": "widgets.queue_view(Lab('three-zones'))",
+    "filter": "widgets.filter_matrix(lab, 'web-7')",
+    "score": "widgets.score_explorer(lab, 'web-7')",
+    "map": "widgets.cluster_map(lab)",
+    "editor": f'widgets.plugin_editor(lab, "{PREFER}")',
+}
+
+#: In the page: every control without a name, every picture without a text, every table without headers.
+UNNAMED = """() => {
+  const found = [];
+  const named = (e) => e.getAttribute('aria-label') || e.textContent.trim() || (e.id && document.querySelector(`label[for="${e.id}"]`)) || e.closest('label');
+  for (const e of document.querySelectorAll('.lk button, .lk input, .lk select, .lk textarea')) if (!named(e)) found.push(e.outerHTML.slice(0, 120));
+  for (const e of document.querySelectorAll('.lk [role=img]')) if (!e.getAttribute('aria-label')) found.push(e.outerHTML.slice(0, 120));
+  for (const t of document.querySelectorAll('.lk table')) if (!t.querySelector('th[scope=col]')) found.push('table without headers');
+  return found;
+}"""
+#: Anything in a widget that is wider than the widget.
+TOO_WIDE = """() => [...document.querySelectorAll('.lk')].flatMap((w) => [...w.querySelectorAll('*')]
+  .filter((e) => e.getBoundingClientRect().right > w.getBoundingClientRect().right + 1 && !e.closest('.lk-track, .lk-lane, .lk-scroll'))
+  .slice(0, 2).map((e) => e.outerHTML.slice(0, 120)))"""
+
+
+def notebook(folder: Path) -> str:
+    """A notebook with one widget a cell."""
+    from nbformat import v4
+
+    made = v4.new_notebook(cells=[v4.new_code_cell(SETUP), *map(v4.new_code_cell, CELLS.values())])
+    made.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    write_notebook(made, folder / "widgets.ipynb")
+    return "widgets.ipynb"
+
+
+def test_widgets_answer_in_the_browser(page: Any, lab_server: tuple[str, Path], language: str) -> None:
+    """One control of each, by mouse or keyboard; names for everything; nothing sticks out."""
+    url, workspace = lab_server
+    # Cells out of sight are not in the page: show all of them.
+    page.set_viewport_size({"width": 1280, "height": 8000})
+    page.set_default_timeout(20_000)
+    run_all(page, url, notebook(workspace))
+    page.locator(".lk").nth(len(CELLS) - 1).wait_for(state="attached")
+    drawn = dict(zip(CELLS, page.locator(".lk").all(), strict=True))
+
+    def until(widget: str, text: str) -> None:
+        drawn[widget].get_by_text(text).first.wait_for(state="attached")
+
+    def press(widget: str, id: str) -> None:
+        drawn[widget].locator(f'button[data-id="{id}"]').click()
+
+    _playground(drawn["playground"], press, until, page)
+    press("queue", "run")
+    until("queue", "lab.example/quota")
+    drawn["filter"].locator('input[data-id="on.NodeUnschedulable"]').uncheck()
+    until("filter", "node(s) had untolerated taint(s)")
+    drawn["score"].locator('input[data-id="weight.PodTopologySpread.on"]').uncheck()
+    until("score", "web-7 → a2")
+    code = drawn["editor"].locator("textarea")
+    code.fill("class Broken:\n    def score(self")
+    press("editor", "apply")
+    drawn["editor"].locator(".lk-notice.lk-fail").wait_for()
+    assert page.evaluate(UNNAMED) == []
+    assert page.evaluate(TOO_WIDE) == []
+    _shots(page, language)
+
+
+def _playground(widget: Any, press: Callable[..., None], until: Callable[..., None], page: Any) -> None:
+    press("playground", "step")
+    until("playground", "web-7 → b2")
+    # The keyboard alone: Enter on the focused button is the next step.
+    widget.locator('button[data-id="step"]').focus()
+    page.keyboard.press("Enter")
+    until("playground", "web-8 → a2")
+    press("playground", "back")
+    until("playground", "web-7 → b2")
+
+
+def _shots(page: Any, language: str) -> None:
+    folder = os.environ.get("LABKIT_SCREENSHOTS")
+    if folder:
+        for name, widget in zip(CELLS, page.locator(".lk").all(), strict=True):
+            widget.screenshot(path=f"{folder}/{name}-{language}.png")
