@@ -22,6 +22,7 @@ from labkit.cluster.store_selectors import Match, compile_selectors
 from labkit.cluster.store_times import Clock, RealTime, format_time
 from labkit.cluster.store_types import (
     EVENT,
+    OPTIONAL_RESOURCES,
     RESOURCES,
     ResourceType,
     resource_type,
@@ -42,7 +43,8 @@ class Store:
     keeps everything in SQLite; `admission=False` leaves out what admission plugins fill in or refuse (priority,
     tolerations, quota, limits, namespaces that must exist). `history` changes of each resource are kept for watches.
     `taint_new_nodes` gives each new node the taint `node.kubernetes.io/not-ready`, as clusters do whose node
-    lifecycle controller takes it off. Methods raise ApiError with the code and text of the real API server.
+    lifecycle controller takes it off. Without `pod_groups` (gate GenericWorkload) new pods lose `spec.schedulingGroup`.
+    Methods raise ApiError with the code and text of the real API server.
     """
 
     def __init__(
@@ -56,15 +58,17 @@ class Store:
         taint_new_nodes: bool = False,
         bootstrap: bool = True,
         synchronous: str = "NORMAL",
+        pod_groups: bool = False,
     ) -> None:
         self.clock: Clock = clock or RealTime()
         self.admission = admission
         self.taint_new_nodes = taint_new_nodes
+        self.pod_groups = pod_groups
         #: Set by a garbage collector: then Foreground and Orphan deletion leave it their finalizers.
         self.has_garbage_collector = False
         self.lock = threading.Condition(threading.RLock())
         self._objects: dict[ResourceType, dict[str, dict[str, Any]]] = {
-            r: {} for r in RESOURCES if not r.create_only and stored_type(r) is r
+            r: {} for r in (*RESOURCES, *OPTIONAL_RESOURCES) if not r.create_only and stored_type(r) is r
         }
         self._version = 0
         self._callbacks: list[Callback] = []

@@ -8,7 +8,7 @@ from labkit.cluster.store_errors import ApiError, forbidden, not_found
 from labkit.cluster.store_metadata import WriteOptions, check_delete_preconditions
 from labkit.cluster.store_protection import finalizers_in_force
 from labkit.cluster.store_times import format_time, seconds_of
-from labkit.cluster.store_types import RESOURCES, ResourceType, stored_type
+from labkit.cluster.store_types import ResourceType, stored_type
 
 if TYPE_CHECKING:
     from labkit.cluster.store import Store
@@ -145,8 +145,8 @@ def finalize_namespace(store: Store, name: str) -> bool:
         if "deletionTimestamp" not in namespace["metadata"]:
             return False
         left = False
-        for kind in RESOURCES:
-            if kind.create_only or not kind.namespaced or stored_type(kind) is not kind:
+        for kind in store.stored_resources():
+            if not kind.namespaced:
                 continue
             keys = [k for k in store.objects(kind) if k.startswith(f"{name}/")]
             for key in sorted(keys):

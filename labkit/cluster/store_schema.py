@@ -17,6 +17,7 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any, TypeVar
 
+from labkit.cluster import store_alpha
 from labkit.cluster.store_times import micro_time, time_text
 from labkit.objects.quantity import QuantityError, parse_quantity
 
@@ -121,9 +122,16 @@ def _tables() -> dict[str, Any]:
     return tables
 
 
+@lru_cache(maxsize=1)
+def _all_types() -> dict[str, Any]:
+    """Those that a server with default settings describes, and pod groups."""
+    return {**_tables()["types"], **store_alpha.TYPES}
+
+
 def type_of_kind(api_version: str, kind: str) -> str | None:
     """The type's name, such as `core.v1.Pod`, or None for kinds that are not known."""
-    found = _tables()["kinds"].get(f"{api_version}/{kind}")
+    key = f"{api_version}/{kind}"
+    found = _tables()["kinds"].get(key) or store_alpha.KINDS.get(key)
     return str(found) if found else None
 
 
@@ -140,7 +148,7 @@ def struct(name: str) -> Struct:
     found = _STRUCTS.get(name)
     if found is not None:
         return found
-    rows = _tables()["types"][name]
+    rows = _all_types()[name]
     built = Struct(name, go_type_name(name))
     _STRUCTS[name] = built  # before its fields, for types that contain themselves
     for row in rows:
@@ -191,7 +199,7 @@ def _zero_of(f: Field) -> Callable[[], Any]:
 
 def is_struct(name: str) -> bool:
     """Whether the name is a type with fields (not a list, map, scalar or special type)."""
-    return name in _tables()["types"] and name not in _SPECIAL
+    return name in _all_types() and name not in _SPECIAL
 
 
 _TIMES = ("meta.v1.Time", "meta.v1.MicroTime")

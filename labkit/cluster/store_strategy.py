@@ -22,6 +22,8 @@ def prepare_create(store: Store, resource: ResourceType, obj: Json) -> None:
     """Set what the server alone decides at create."""
     kind = resource.kind
     if kind == "Pod":
+        if not store.pod_groups:
+            obj["spec"].pop("schedulingGroup", None)
         obj["status"] = {"phase": "Pending", "qosClass": qos_class(obj["spec"])}
         if obj["spec"].get("schedulingGates"):
             obj["status"]["conditions"] = [

@@ -205,15 +205,26 @@ RESOURCES: tuple[ResourceType, ...] = (
     _row(_RESOURCE, "ResourceSlice", "resourceslices", cluster=True, generation=True),
 )
 
+#: Stored like the others, but not announced in discovery: a server with default settings does not serve them.
+OPTIONAL_RESOURCES: tuple[ResourceType, ...] = (
+    _row("scheduling.k8s.io", "PodGroup", "podgroups", status=True, version="v1alpha2"),
+    _row("scheduling.k8s.io", "Workload", "workloads", version="v1alpha2"),
+    _row("scheduling.x-k8s.io", "PodGroup", "podgroups", "pg pgs", status=True, version="v1alpha1"),
+)
+#: The kind name under which the out-of-tree PodGroup is found; `PodGroup` alone is the native one.
+COSCHEDULING_POD_GROUP = "PodGroup.scheduling.x-k8s.io"
+
 #: (group, version) in the order of discovery.
 GROUP_VERSIONS: tuple[tuple[str, str], ...] = tuple(dict.fromkeys((r.group, r.version) for r in RESOURCES))
 
 _BY_PLURAL = {(r.group, r.version, r.plural): r for r in RESOURCES}
-_BY_KIND = {(r.api_version, r.kind): r for r in RESOURCES}
+_BY_KIND = {(r.api_version, r.kind): r for r in (*RESOURCES, *OPTIONAL_RESOURCES)}
 # The core Event comes first in the table and is the one that is stored.
 _BY_NAME: dict[str, ResourceType] = {}
 for _r in RESOURCES:
     _BY_NAME.setdefault(_r.kind, _r)
+for _r in OPTIONAL_RESOURCES:
+    _BY_NAME[f"{_r.kind}.{_r.group}" if _r.kind in _BY_NAME else _r.kind] = _r
 
 POD, NODE, NAMESPACE, EVENT = (_BY_NAME[k] for k in ("Pod", "Node", "Namespace", "Event"))
 PRIORITY_CLASS, RESOURCE_QUOTA, LIMIT_RANGE = (

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from labkit.cluster.store_problems import Problems
+from labkit.cluster.store_validation_groups import check_pod_group, check_pod_group_update, check_workload
 from labkit.cluster.store_validation_pod import (
     check_labels_of_selector,
     check_pod,
@@ -357,6 +358,8 @@ CREATE_CHECKS: dict[str, Callable[[Json, Problems], None]] = {
     "StorageClass": _storage_class,
     "ResourceQuota": _quota,
     "Service": _service,
+    "PodGroup": check_pod_group,
+    "Workload": check_workload,
 }
 UPDATE_CHECKS: dict[str, Callable[[Json, Json, Problems], None]] = {
     "Pod": check_pod_update,
@@ -370,4 +373,5 @@ UPDATE_CHECKS: dict[str, Callable[[Json, Json, Problems], None]] = {
     "PersistentVolumeClaim": _claim_update,
     "StorageClass": _storage_class_update,
     "ConfigMap": _config_map_update,
+    "PodGroup": check_pod_group_update,
 }

@@ -31,6 +31,9 @@ def check_scheduling(spec: Json, path: str, problems: Problems) -> None:
     for i, constraint in enumerate(spec.get("topologySpreadConstraints") or ()):
         _spread(constraint, f"{path}.topologySpreadConstraints[{i}]", problems)
     _spread_duplicates(spec, path, problems)
+    group = spec.get("schedulingGroup")
+    if group is not None and not group.get("podGroupName"):
+        problems.invalid(f"{path}.schedulingGroup.podGroupName", None, "must specify one of: `podGroupName`")
     seen = set()
     for i, gate in enumerate(spec.get("schedulingGates") or ()):
         name = gate.get("name") or ""

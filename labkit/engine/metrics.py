@@ -83,8 +83,10 @@ class Metrics:
     """
 
     def __init__(self) -> None:
-        from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+        from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
+        # kube-scheduler does not write them, and they would be times of the wall clock.
+        disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
         self.gauges: Callable[[], Mapping[str, Mapping[str, int]]] = dict
         self._made: dict[str, Any] = {}
@@ -194,3 +196,16 @@ class Metrics:
         self._refresh()
         found = self.registry.get_sample_value(name, labels)
         return 0.0 if found is None else float(found)
+
+    def samples(self) -> dict[str, float]:
+        """Every sample by its full name, labels as the text format writes them: `scheduler_x{queue="active"}`."""
+        self._refresh()
+        found: dict[str, float] = {}
+        for metric in self.registry.collect():
+            for s in metric.samples:
+                labels = ",".join(f'{name}="{value}"' for name, value in s.labels.items())
+                found[f"{s.name}{{{labels}}}" if labels else s.name] = float(s.value)
+        return found
+
+    def __str__(self) -> str:
+        return self.render().decode()
