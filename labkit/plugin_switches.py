@@ -9,6 +9,7 @@ from labkit.errors import LabError
 from labkit.framework.plugin import plugin_name
 
 if TYPE_CHECKING:
+    from labkit.engine.framework import Framework
     from labkit.lab import Lab
 
 
@@ -18,7 +19,7 @@ class PluginSwitches:
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
 
-    def _frameworks(self, profile: str | None) -> list[Any]:
+    def _frameworks(self, profile: str | None) -> list[Framework]:
         found = self._lab.scheduler.frameworks
         if profile is None:
             return list(found.values())
@@ -45,7 +46,7 @@ class PluginSwitches:
 
     def disable(self, name: str, *points: str, profile: str | None = None) -> None:
         """Take a plugin out, everywhere or at the extension points given (`score`, `filter`, ...)."""
-        self._change(lambda: [f.remove(name, points or None) for f in self._frameworks(profile)])
+        self.change(lambda f: f.remove(name, points or None), profile=profile)
 
     def set_weight(self, name: str, weight: int, *, profile: str | None = None) -> None:
         """Change the weight of a score plugin. LabError when it does not run."""
@@ -59,6 +60,10 @@ class PluginSwitches:
                     raise LabError(str(e.args[0]), hint=f"score plugins: {known}") from None
 
         self._change(change)
+
+    def change(self, action: Callable[[Framework], Any], *, profile: str | None = None) -> None:
+        """Do `action` to each profile's plugins; `Lab.rewind` repeats it, so it must not hold on to a scheduler."""
+        self._change(lambda: [action(f) for f in self._frameworks(profile)])
 
     def _change(self, change: Callable[[], Any]) -> None:
         def action() -> None:

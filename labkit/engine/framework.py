@@ -108,12 +108,16 @@ class Framework(BookingPoints):
     def borrow(self, other: Framework) -> None:
         """Run what `other` runs now: its switches, weights and learners' own plugins, not its in-tree objects."""
         own = {plugin_name(p): p for p in self.all_plugins()}
+        mine: dict[int, Any] = {}
+        for theirs in other.all_plugins():
+            made: Any = own.get(plugin_name(theirs))
+            if type(made) is not type(theirs):
+                made = theirs
+            elif getattr(made, "args", None) != getattr(theirs, "args", None):
+                made = type(made)(theirs.args, self)
+            mine[id(theirs)] = made
         self._points = {
-            point: [
-                (own.get(plugin_name(p), p) if type(own.get(plugin_name(p))) is type(p) else p, w)
-                for p, w in entries
-            ]
-            for point, entries in other._points.items()
+            point: [(mine[id(p)], w) for p, w in entries] for point, entries in other._points.items()
         }
         self.forget_answers()
 

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 from labkit.engine.build import build_frameworks
 from labkit.framework.plugin import plugin_name
 from labkit.i18n import t
-from labkit.plugins.node_resources_fit import NodeResourcesFit
 from labkit.widgets import view as v
 from labkit.widgets.cluster_map import MOST_CARDS, cluster_blocks, counts, nodes_table
 from labkit.widgets.plugin_code import PluginCode, PluginCodeError
 from labkit.widgets.scene import clock_text
-from labkit.widgets.score_explorer import STRATEGIES, fit_args, weight_controls
+from labkit.widgets.switches import STRATEGIES, strategy_control, strategy_of, use_strategy, weight_controls
 from labkit.widgets.trace import decision_blocks
 from labkit.widgets.travel import Travel
 from labkit.widgets.view import Block
@@ -48,19 +47,14 @@ class PlaygroundController:
         self.plugins = {**self.plugins, **running}
         self.weights = {**self.plugins, **self.weights, **running}
         self.off = set(self.plugins) - set(running)
-        fit = next((p for p in self._scorers() if plugin_name(p) == "NodeResourcesFit"), None)
-        if isinstance(fit, NodeResourcesFit):
-            self.strategy = fit.strategy_name
-
-    def _scorers(self) -> list[Any]:
-        framework = next(iter(self.lab.scheduler.frameworks.values()))
-        return framework.plugins("score")
+        self.strategy = strategy_of(next(iter(self.lab.scheduler.frameworks.values())))
 
     def handle(self, id: str, value: Any) -> None:
         """`back`, `step`, `run`, `advance.<s>`, `time`; `weight.<plugin>[.on]`, `strategy`; `code`, `apply`; `search`."""
         if self._code is not None:
             self._code.reset()
         if self.travel.handle(id, value):
+            self._read_switches()
             return
         if id == "search":
             self.search = str(value)
@@ -76,13 +70,7 @@ class PlaygroundController:
 
     def _use_strategy(self, strategy: str) -> None:
         lab = self.lab
-
-        def change() -> None:
-            framework = next(iter(lab.scheduler.frameworks.values()))
-            weight = framework.weights().get("NodeResourcesFit")
-            lab.plugins.replace(NodeResourcesFit(fit_args(strategy), framework), weight=weight)
-
-        self.travel.do(change, strategy)
+        self.travel.do(lambda: lab.plugins.change(lambda f: use_strategy(f, strategy)), strategy)
 
     def _weigh(self, name: str, value: Any) -> None:
         lab = self.lab
@@ -96,7 +84,8 @@ class PlaygroundController:
             if name not in self.off:
                 self.travel.do(lambda: lab.plugins.set_weight(name, weight), f"{name} ×{weight}")
         elif value and name in self.off:
-            self.travel.do(lambda: self._enable(name, self.weights.get(name, 1)), name)
+            weight = self.weights.get(name, 1)
+            self.travel.do(lambda: self._enable(name, weight), name)
         elif not value and name not in self.off:
             self.travel.do(lambda: lab.plugins.disable(name, "pre_score", "score"), name)
 
@@ -184,14 +173,7 @@ class PlaygroundController:
         return v.card(
             t("Score plugins · weight", "打分插件 · 权重"),
             v.controls(*weight_controls(self.plugins, self.weights, self.off)),
-            v.controls(
-                v.select(
-                    "strategy",
-                    t("NodeResourcesFit strategy", "NodeResourcesFit 策略"),
-                    self.strategy,
-                    [(s, s) for s in STRATEGIES],
-                )
-            ),
+            *([v.controls(strategy_control(self.strategy))] if self.strategy else []),
             v.details(t("Your plugin", "你的插件"), *editor, open=bool(self.problem)),
         )
 

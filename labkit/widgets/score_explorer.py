@@ -7,47 +7,16 @@ from typing import TYPE_CHECKING, Any
 from labkit.engine.framework import Framework
 from labkit.engine.trace import Trace
 from labkit.i18n import t
-from labkit.plugins.node_resources_fit import NodeResourcesFit
 from labkit.widgets import view as v
 from labkit.widgets.scene import Scene, key_of, pod_options
-from labkit.widgets.style import plugin_color
+from labkit.widgets.switches import STRATEGIES, strategy_control, strategy_of, use_strategy, weight_controls
 from labkit.widgets.trace import BOTTOM, TOP, nodes_table, score_legend, score_table, verdict_block
 from labkit.widgets.view import Block
 
 if TYPE_CHECKING:
     from labkit.lab import Lab
 
-STRATEGIES = ("LeastAllocated", "MostAllocated", "RequestedToCapacityRatio")
-_SHAPE = [{"utilization": 0, "score": 0}, {"utilization": 70, "score": 10}, {"utilization": 100, "score": 2}]
 _POINTS = ("pre_score", "score")
-
-
-def fit_args(strategy: str) -> dict[str, Any]:
-    """NodeResourcesFitArgs with a strategy over CPU and memory."""
-    made: dict[str, Any] = {
-        "type": strategy,
-        "resources": [{"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1}],
-    }
-    if strategy == "RequestedToCapacityRatio":
-        made["requestedToCapacityRatio"] = {"shape": _SHAPE}
-    return {"scoringStrategy": made}
-
-
-def weight_controls(plugins: dict[str, int], values: dict[str, int], off: set[str]) -> list[Block]:
-    """A switch and a weight for each score plugin; ids `weight.<plugin>` and `weight.<plugin>.on`."""
-    return [
-        v.weight(
-            f"weight.{name}",
-            name,
-            values.get(name, default),
-            on=name not in off,
-            color=plugin_color(name),
-            toggle_label=t(f"{name} on", f"启用 {name}"),
-            weight_label=t(f"weight of {name}", f"{name} 的权重"),
-            min=1,
-        )
-        for name, default in plugins.items()
-    ]
 
 
 class ScoreExplorerController:
@@ -60,7 +29,7 @@ class ScoreExplorerController:
         self.plugins = framework.weights()
         self.weights = dict(self.plugins)
         self.off: set[str] = set()
-        self.strategy = "LeastAllocated"
+        self._configured = self.strategy = strategy_of(framework)
         self.search = ""
         self.trace: Trace = self._decide()
 
@@ -70,7 +39,7 @@ class ScoreExplorerController:
             self.search = str(value)
             return
         if id == "reset":
-            self.weights, self.off, self.strategy = dict(self.plugins), set(), "LeastAllocated"
+            self.weights, self.off, self.strategy = dict(self.plugins), set(), self._configured
         elif id == "pod":
             self.pod = self.scene.pod(str(value))
         elif id == "strategy" and value in STRATEGIES:
@@ -89,9 +58,7 @@ class ScoreExplorerController:
         )
 
     def _strategy(self, framework: Framework) -> None:
-        if self.strategy != "LeastAllocated" and "NodeResourcesFit" in framework.weights():
-            weight = framework.weights()["NodeResourcesFit"]
-            framework.replace(NodeResourcesFit(fit_args(self.strategy), framework), weight=weight)
+        use_strategy(framework, self.strategy)
 
     def view(self) -> list[Block]:
         """Verdict and scores beside the controls."""
@@ -130,14 +97,10 @@ class ScoreExplorerController:
             v.controls(v.select("pod", "Pod", key_of(self.pod), pod_options(self.scene, self.pod))),
             v.heading(t("Score plugins · weight", "打分插件 · 权重")),
             v.controls(*weight_controls(self.plugins, self.weights, self.off)),
-            v.heading(t("Strategy", "策略")),
-            v.controls(
-                v.select(
-                    "strategy",
-                    t("NodeResourcesFit strategy", "NodeResourcesFit 策略"),
-                    self.strategy,
-                    [(s, s) for s in STRATEGIES],
-                )
+            *(
+                [v.heading(t("Strategy", "策略")), v.controls(strategy_control(self.strategy))]
+                if self.strategy
+                else []
             ),
         )
 
