@@ -25,16 +25,6 @@ def config_weight(plugin: str, plugins: dict[str, Any]) -> int:
     return dict(points["score"]).get(plugin, 0)
 
 
-def plugin_args(plugin: str) -> dict[str, Any]:
-    """The default arguments of a plugin, by their Python names."""
-    import msgspec
-
-    from labkit.config import default_config
-
-    found: dict[str, Any] = msgspec.to_builtins(default_config().profiles[0].plugin_config[plugin])
-    return found
-
-
 def nodes_to_find(nodes: int, percentage: int = 0) -> int:
     """After how many feasible nodes of a cluster of `nodes` Filter stops."""
     from labkit.engine.feasible import num_feasible_to_find

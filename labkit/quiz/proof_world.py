@@ -155,9 +155,9 @@ class Verdict(Plugin):
         return (Status.wait("hold on"), 60.0) if self.verdict == "wait" else (None, 0.0)
 
 
-def permit(verdict: str) -> dict[str, Any]:
-    """What becomes of a pod that a Permit plugin allows, rejects, or lets wait: at once, and 61 seconds later."""
-    world = World({"n1": {"cpu": 4}})
+def permit(verdict: str, nodes: int = 1) -> dict[str, Any]:
+    """What becomes of a pod that a Permit plugin allows, rejects, or lets wait: at once, and once it is allowed."""
+    world = World({f"n{i}": {"cpu": 4} for i in range(1, nodes + 1)})
     world.add(Scenario(pods={"web": {"cpu": 1}}))
     scheduler = world.scheduler(Verdict(verdict))
     scheduler.run_until_idle()

@@ -120,7 +120,7 @@ _MODULES = {
         "bind_answer",
     ],
     "proof_extender": ["extender_run", "extender_request"],
-    "proof_config": ["config_defaults", "config_weight", "plugin_args", "nodes_to_find"],
+    "proof_config": ["config_defaults", "config_weight", "nodes_to_find"],
 }
 for _module, _names in _MODULES.items():
     for _name in _names:
