@@ -10,11 +10,15 @@ from labkit.framework.events import ActionType, ClusterEvent, ClusterEventWithHi
 from labkit.framework.handle import Handle
 from labkit.framework.node_info import NodeInfo, PodInfo
 from labkit.framework.plugin import Plugin
-from labkit.framework.results import MAX_NODE_SCORE, NodeScore
+from labkit.framework.results import MAX_NODE_SCORE, FilterCodes, NodeScore
 from labkit.framework.status import Status
 from labkit.objects.node import Node
 from labkit.objects.pod import Pod
+from labkit.plugins._affinity_counts import FilterState, preferences, topology_of, wishes
 from labkit.plugins._affinity_terms import Term, all_match, pod_terms
+
+#: topology key -> value -> weight
+Topology = dict[str, dict[str, int]]
 
 _FILTER_KEY = "PreFilterInterPodAffinity"
 _SCORE_KEY = "PreScoreInterPodAffinity"
@@ -23,53 +27,6 @@ _ANTI = Status.unschedulable("node(s) didn't match pod anti-affinity rules", plu
 _EXISTING = Status.unschedulable(
     "node(s) didn't satisfy existing pods anti-affinity rules", plugin="InterPodAffinity"
 )
-
-#: (topology key, value) -> count
-Counts = dict[tuple[str, str], int]
-
-
-class _FilterState:
-    """Counts per topology pair for one incoming pod, and its own terms."""
-
-    __slots__ = ("affinity", "anti", "existing_anti", "namespace_labels", "required", "required_anti")
-
-    def __init__(
-        self, required: Sequence[Term], required_anti: Sequence[Term], namespace_labels: Mapping[str, str]
-    ) -> None:
-        self.required = required
-        self.required_anti = required_anti
-        self.namespace_labels = namespace_labels
-        self.existing_anti: Counts = {}
-        self.affinity: Counts = {}
-        self.anti: Counts = {}
-
-    def clone(self) -> _FilterState:
-        copy = _FilterState(self.required, self.required_anti, self.namespace_labels)
-        copy.existing_anti = dict(self.existing_anti)
-        copy.affinity = dict(self.affinity)
-        copy.anti = dict(self.anti)
-        return copy
-
-    def count_existing_anti(
-        self, incoming: Pod, existing: Pod, labels: Mapping[str, str], delta: int
-    ) -> None:
-        """The existing pod's required anti-affinity terms that reject the incoming pod."""
-        for term in pod_terms(existing).required_anti:
-            value = labels.get(term.key)
-            if value is not None and term.matches(incoming, self.namespace_labels):
-                _add(self.existing_anti, (term.key, value), delta)
-
-    def count_own(self, existing: Pod, labels: Mapping[str, str], delta: int) -> None:
-        """The incoming pod's own required terms, as the existing pod meets them."""
-        if self.required and all_match(self.required, existing):
-            for term in self.required:
-                value = labels.get(term.key)
-                if value is not None:
-                    _add(self.affinity, (term.key, value), delta)
-        for term in self.required_anti:
-            value = labels.get(term.key)
-            if value is not None and term.matches(existing):
-                _add(self.anti, (term.key, value), delta)
 
 
 class InterPodAffinity(Plugin):
@@ -91,23 +48,10 @@ class InterPodAffinity(Plugin):
         terms = pod_terms(pod)
         if terms.error is not None:
             return Status.unresolvable(f"parsing pod: {terms.error}")
-        objects = self.handle.objects
-        own = _FilterState(
-            tuple(t.with_known_namespaces(objects) for t in terms.required),
-            tuple(t.with_known_namespaces(objects) for t in terms.required_anti),
-            self._namespace_labels(pod),
-        )
-        for node in self.handle.snapshot.with_required_anti_affinity:
-            labels = node.node.metadata.labels
-            for info in node.pods_with_required_anti_affinity:
-                own.count_existing_anti(pod, info.pod, labels, 1)
-        if own.required or own.required_anti:
-            for node in nodes:
-                if node.pods:
-                    labels = node.node.metadata.labels
-                    for info in node.pods:
-                        own.count_own(info.pod, labels, 1)
-        elif not own.existing_anti:
+        required, required_anti = self._own_terms(pod)
+        own = FilterState(required, required_anti, self._namespace_labels(pod))
+        own.count_all(pod, self.handle.snapshot, nodes)
+        if not required and not required_anti and not own.anything_rejects:
             return Status.skip()
         state.write(_FILTER_KEY, own)
         return None
@@ -123,14 +67,12 @@ class InterPodAffinity(Plugin):
         return None
 
     def _change(self, state: CycleState, pod: Pod, other: PodInfo, node: NodeInfo, delta: int) -> None:
-        own: _FilterState = state.read(_FILTER_KEY, "error reading")
-        labels = node.node.metadata.labels
-        own.count_existing_anti(pod, other.pod, labels, delta)
-        own.count_own(other.pod, labels, delta)
+        own: FilterState = state.read(_FILTER_KEY, "error reading")
+        own.change(pod, other.pod, node.node.metadata.labels, delta)
 
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         """Own affinity, own anti-affinity, then the anti-affinity of existing pods."""
-        own: _FilterState = state.read(_FILTER_KEY, "error reading")
+        own: FilterState = state.read(_FILTER_KEY, "error reading")
         labels = node.node.metadata.labels
         if own.required and not self._affinity_holds(own, pod, labels):
             return _AFFINITY
@@ -146,8 +88,16 @@ class InterPodAffinity(Plugin):
                     return _EXISTING
         return None
 
+    def filter_batch(self, state: CycleState, pod: Pod) -> FilterCodes | None:
+        """`filter` on all nodes of a large snapshot."""
+        assert self.handle is not None
+        own: FilterState | None = state.get(_FILTER_KEY)
+        if own is None or not own.is_large:
+            return None
+        return own.codes(pod, self.handle.snapshot, (_AFFINITY, _ANTI, _EXISTING))
+
     @staticmethod
-    def _affinity_holds(own: _FilterState, pod: Pod, labels: Mapping[str, str]) -> bool:
+    def _affinity_holds(own: FilterState, pod: Pod, labels: Mapping[str, str]) -> bool:
         found = True
         for term in own.required:
             value = labels.get(term.key)
@@ -177,8 +127,16 @@ class InterPodAffinity(Plugin):
         preferred = [t.with_known_namespaces(objects) for t in terms.preferred]
         preferred_anti = [t.with_known_namespaces(objects) for t in terms.preferred_anti]
         namespace_labels = self._namespace_labels(pod)
-        topology: dict[str, dict[str, int]] = {}
         snapshot = self.handle.snapshot
+        if snapshot.large:
+            sums = preferences(
+                pod, snapshot, preferred, preferred_anti, namespace_labels, self._hard_weight, has_own
+            )
+            if not sums.hits:
+                return Status.skip()
+            state.write(_SCORE_KEY, sums)
+            return None
+        topology: Topology = {}
         for node in snapshot.nodes if has_own else snapshot.with_affinity:
             labels = node.node.metadata.labels
             if not labels:
@@ -187,40 +145,24 @@ class InterPodAffinity(Plugin):
                 existing = info.pod
                 for t in preferred:
                     if t.matches(existing):
-                        _score(topology, t, labels, t.weight)
+                        _score(topology, t.key, labels, t.weight)
                 for t in preferred_anti:
                     if t.matches(existing):
-                        _score(topology, t, labels, -t.weight)
+                        _score(topology, t.key, labels, -t.weight)
                 if info.with_affinity:
-                    self._existing(topology, pod, existing, labels, namespace_labels)
+                    for key, weight in wishes(existing, pod, namespace_labels, self._hard_weight):
+                        _score(topology, key, labels, weight)
         if not topology:
             return Status.skip()
         state.write(_SCORE_KEY, topology)
         return None
 
-    def _existing(
-        self,
-        topology: dict[str, dict[str, int]],
-        pod: Pod,
-        existing: Pod,
-        labels: Mapping[str, str],
-        namespace_labels: Mapping[str, str],
-    ) -> None:
-        theirs = pod_terms(existing)
-        if self._hard_weight > 0:
-            for t in theirs.required:
-                if t.matches(pod, namespace_labels):
-                    _score(topology, t, labels, self._hard_weight)
-        for t in theirs.preferred:
-            if t.matches(pod, namespace_labels):
-                _score(topology, t, labels, t.weight)
-        for t in theirs.preferred_anti:
-            if t.matches(pod, namespace_labels):
-                _score(topology, t, labels, -t.weight)
-
     def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
         """The sum over the node's topology pairs; may be negative."""
-        topology: dict[str, dict[str, int]] = state.read(_SCORE_KEY, "failed to read")
+        topology = state.read(_SCORE_KEY, "failed to read")
+        if not isinstance(topology, dict):
+            topology = topology_of(topology)
+            state.write(_SCORE_KEY, topology)
         labels = node.node.metadata.labels
         total = 0
         for key, values in topology.items():
@@ -228,6 +170,22 @@ class InterPodAffinity(Plugin):
             if value is not None:
                 total += values.get(value, 0)
         return total
+
+    def score_batch(self, state: CycleState, pod: Pod, at: Any) -> Any:
+        """`score` on the nodes with the indexes `at`."""
+        sums = state.get(_SCORE_KEY)
+        if sums is None or isinstance(sums, dict):
+            return None
+        return sum(sums.by_node(key)[at] for key in sums.keys)
+
+    def normalize_batch(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo], scores: Any) -> Any:
+        """`normalize_score` on an array."""
+        if state.get(_SCORE_KEY) is None or not len(scores):
+            return scores
+        low, high = int(scores.min()), int(scores.max())
+        if low == high:
+            return scores - low
+        return (float(MAX_NODE_SCORE) * ((scores - low) / float(high - low))).astype(scores.dtype)
 
     def normalize_score(self, state: CycleState, pod: Pod, scores: list[NodeScore]) -> Status | None:
         """Lowest 0, highest 100; all equal: 0."""
@@ -299,18 +257,10 @@ class InterPodAffinity(Plugin):
         return QueueingHint.SKIP
 
 
-def _add(counts: Counts, pair: tuple[str, str], delta: int) -> None:
-    total = counts.get(pair, 0) + delta
-    if total == 0:
-        counts.pop(pair, None)
-    else:
-        counts[pair] = total
-
-
-def _score(topology: dict[str, dict[str, int]], term: Term, labels: Mapping[str, str], amount: int) -> None:
-    value = labels.get(term.key)
+def _score(topology: Topology, key: str, labels: Mapping[str, str], amount: int) -> None:
+    value = labels.get(key)
     if value is not None:
-        values = topology.setdefault(term.key, {})
+        values = topology.setdefault(key, {})
         values[value] = values.get(value, 0) + amount
 
 

@@ -11,7 +11,7 @@ from labkit.framework.events import ActionType, ClusterEvent, ClusterEventWithHi
 from labkit.framework.handle import Handle
 from labkit.framework.node_info import NodeInfo, PodInfo
 from labkit.framework.plugin import Plugin
-from labkit.framework.results import MAX_NODE_SCORE, NodeScore
+from labkit.framework.results import MAX_NODE_SCORE, FilterCodes, NodeScore
 from labkit.framework.status import Status
 from labkit.objects.node import Node
 from labkit.objects.pod import Pod
@@ -25,6 +25,7 @@ from labkit.plugins._spread_constraints import (
     Defaults,
     effective_constraints,
 )
+from labkit.plugins._spread_counts import HardState, SoftState
 
 _FILTER_KEY = "PreFilterPodTopologySpread"
 _SCORE_KEY = "PreScorePodTopologySpread"
@@ -35,53 +36,6 @@ _MISSING = Status.unresolvable(
 _SKEW = Status.unschedulable(
     "node(s) didn't match pod topology spread constraints", plugin="PodTopologySpread"
 )
-
-
-class _HardState:
-    """Per hard constraint: matching pods by topology value, and whether the incoming pod matches itself."""
-
-    __slots__ = ("_minima", "constraints", "counts", "self_match")
-
-    def __init__(self, constraints: list[Constraint], pod: Pod) -> None:
-        self.constraints = constraints
-        self.counts: list[dict[str, int]] = [{} for _ in constraints]
-        self.self_match = [1 if c.selector.matches(pod.labels) else 0 for c in constraints]
-        self._minima: list[int | None] = [None] * len(constraints)
-
-    def clone(self) -> _HardState:
-        copy = _HardState.__new__(_HardState)
-        copy.constraints = self.constraints
-        copy.counts = [dict(c) for c in self.counts]
-        copy.self_match = self.self_match
-        copy._minima = list(self._minima)
-        return copy
-
-    def has_all_keys(self, labels: dict[str, str]) -> bool:
-        return all(c.key in labels for c in self.constraints)
-
-    def add(self, i: int, value: str, amount: int) -> None:
-        self.counts[i][value] = self.counts[i].get(value, 0) + amount
-        self._minima[i] = None
-
-    def minimum(self, i: int) -> int:
-        found = self._minima[i]
-        if found is None:
-            counts = self.counts[i]
-            enough = len(counts) >= self.constraints[i].min_domains
-            found = self._minima[i] = min(counts.values(), default=0) if enough else 0
-        return found
-
-
-class _SoftState:
-    """Soft constraints with weights, nodes that do not count, and matching pods by topology value."""
-
-    __slots__ = ("constraints", "counts", "ignored", "weights")
-
-    def __init__(self, constraints: list[Constraint]) -> None:
-        self.constraints = constraints
-        self.ignored: set[str] = set()
-        self.weights: list[float] = []
-        self.counts: list[dict[str, int]] = [{} for _ in constraints]
 
 
 class PodTopologySpread(Plugin):
@@ -115,14 +69,9 @@ class PodTopologySpread(Plugin):
             )
         if not constraints:
             return Status.skip()
-        hard = _HardState(constraints, pod)
-        for node in nodes:
-            labels = node.node.metadata.labels
-            if not hard.has_all_keys(labels):
-                continue
-            for i, c in enumerate(constraints):
-                if c.includes(pod, node.node):
-                    hard.add(i, labels[c.key], c.count(pod, node))
+        hard = HardState(constraints, pod)
+        assert self.handle is not None
+        hard.count_all(pod, self.handle.snapshot, nodes)
         state.write(_FILTER_KEY, hard)
         return None
 
@@ -137,7 +86,7 @@ class PodTopologySpread(Plugin):
         return None
 
     def _change(self, state: CycleState, pod: Pod, other: PodInfo, node: NodeInfo, delta: int) -> None:
-        hard: _HardState = state.read(_FILTER_KEY)
+        hard: HardState = state.read(_FILTER_KEY)
         labels = node.node.metadata.labels
         if other.pod.namespace != pod.namespace or not hard.has_all_keys(labels):
             return
@@ -147,7 +96,7 @@ class PodTopologySpread(Plugin):
 
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         """Rejects nodes where the skew would exceed `maxSkew`, or that lack the label."""
-        hard: _HardState = state.read(_FILTER_KEY)
+        hard: HardState = state.read(_FILTER_KEY)
         labels = node.node.metadata.labels
         for i, c in enumerate(hard.constraints):
             value = labels.get(c.key)
@@ -156,6 +105,14 @@ class PodTopologySpread(Plugin):
             if hard.counts[i].get(value, 0) + hard.self_match[i] - hard.minimum(i) > c.max_skew:
                 return _SKEW
         return None
+
+    def filter_batch(self, state: CycleState, pod: Pod) -> FilterCodes | None:
+        """`filter` on all nodes of a large snapshot."""
+        assert self.handle is not None
+        hard: HardState | None = state.get(_FILTER_KEY)
+        if hard is None or not hard.is_large:
+            return None
+        return hard.codes(self.handle.snapshot, (_MISSING, _SKEW))
 
     # --- Score --------------------------------------------------------------------------------------------
 
@@ -168,41 +125,18 @@ class PodTopologySpread(Plugin):
             return Status.as_error_of(
                 f"calculating preScoreState: obtaining pod's soft topology spread constraints: {e}"
             )
-        everybody = self.handle.snapshot.nodes
-        if not constraints or not everybody:
+        snapshot = self.handle.snapshot
+        if not constraints or not snapshot.nodes:
             return Status.skip()
         require_all = bool(pod.spec.topology_spread_constraints) or self._defaults.is_list
-        soft = _SoftState(constraints)
-        self._register_domains(soft, nodes, require_all)
-        for i, c in enumerate(constraints):
-            size = len(nodes) - len(soft.ignored) if c.key == HOSTNAME else len(soft.counts[i])
-            soft.weights.append(math.log(size + 2))
-        spread_over = [(i, c) for i, c in enumerate(constraints) if c.key != HOSTNAME]
-        for node in everybody if spread_over else ():
-            labels = node.node.metadata.labels
-            if require_all and not all(c.key in labels for c in constraints):
-                continue
-            for i, c in spread_over:
-                value = labels.get(c.key, "")
-                if value in soft.counts[i] and c.includes(pod, node.node):
-                    soft.counts[i][value] += c.count(pod, node)
+        soft = SoftState(constraints)
+        soft.count_all(pod, snapshot, nodes, require_all)
         state.write(_SCORE_KEY, soft)
         return None
 
-    @staticmethod
-    def _register_domains(soft: _SoftState, nodes: Sequence[NodeInfo], require_all: bool) -> None:
-        for node in nodes:
-            labels = node.node.metadata.labels
-            if require_all and not all(c.key in labels for c in soft.constraints):
-                soft.ignored.add(node.name)
-                continue
-            for i, c in enumerate(soft.constraints):
-                if c.key != HOSTNAME:
-                    soft.counts[i].setdefault(labels.get(c.key, ""), 0)
-
     def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
         """Weighted matching pods in the node's domains, rounded; lower is better."""
-        soft: _SoftState = state.read(_SCORE_KEY, "error reading")
+        soft: SoftState = state.read(_SCORE_KEY, "error reading")
         if soft.ignored and node.name in soft.ignored:
             return 0
         labels = node.node.metadata.labels
@@ -216,9 +150,29 @@ class PodTopologySpread(Plugin):
         floor = math.floor(total)
         return floor + 1 if total - floor >= 0.5 else floor
 
+    def score_batch(self, state: CycleState, pod: Pod, at: Any) -> Any:
+        """`score` on the nodes with the indexes `at`."""
+        assert self.handle is not None
+        soft: SoftState | None = state.get(_SCORE_KEY)
+        if soft is None or not soft.is_large:
+            return None
+        return soft.scores(self.handle.snapshot, at)
+
+    def normalize_batch(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo], scores: Any) -> Any:
+        """`normalize_score` on an array; None where some nodes do not count."""
+        soft: SoftState | None = state.get(_SCORE_KEY)
+        if soft is None or not len(scores):
+            return scores
+        if soft.ignored or scores.min() < 0:
+            return None
+        low, high = int(scores.min()), int(scores.max())
+        if high == 0:
+            return scores + MAX_NODE_SCORE
+        return MAX_NODE_SCORE * (high + low - scores) // high
+
     def normalize_score(self, state: CycleState, pod: Pod, scores: list[NodeScore]) -> Status | None:
         """Lowest raw score: 100. Nodes that do not count: 0."""
-        soft: _SoftState | None = state.get(_SCORE_KEY)
+        soft: SoftState | None = state.get(_SCORE_KEY)
         if soft is None:
             return None
         counted = [s.score for s in scores if s.name not in soft.ignored]
