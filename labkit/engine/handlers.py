@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from labkit.engine.cache import Cache
 from labkit.engine.event_diff import node_events, pod_events
 from labkit.engine.framework import Framework
-from labkit.engine.informer import WATCHED, Informer, typed
+from labkit.engine.informer import WATCHED, Informer, kind_of, typed
 from labkit.engine.queue import SchedulingQueue
 from labkit.engine.waiting import WaitingPods
 from labkit.framework.events import ActionType, ClusterEvent
@@ -49,7 +49,7 @@ class Handlers:
         raw = new if new is not None else old
         if raw is None:
             return
-        kind = str(raw.get("kind", ""))
+        kind = kind_of(raw)
         try:
             if kind == "Pod":
                 self._pod(new, raw)

@@ -10,6 +10,8 @@ import msgspec
 from labkit.objects.codec import KINDS, drop_nulls
 from labkit.objects.meta import KubeObject, RawObject
 
+#: Two API groups have a PodGroup; `PodGroup` alone is the native one.
+COSCHEDULING_POD_GROUP = "PodGroup.scheduling.x-k8s.io"
 #: Kinds that the scheduler watches besides pods and nodes, with the resource name of their events.
 WATCHED: dict[str, str] = {
     "PersistentVolume": "PersistentVolume",
@@ -27,6 +29,7 @@ WATCHED: dict[str, str] = {
     "StatefulSet": "StatefulSet",
     "PriorityClass": "PriorityClass",
     "PodGroup": "scheduling.k8s.io/PodGroup",
+    COSCHEDULING_POD_GROUP: "podgroups.v1alpha1.scheduling.x-k8s.io",
 }
 #: Everything a scheduler must be told of.
 ALL_KINDS = ("Node", "Pod", *WATCHED)
@@ -34,13 +37,20 @@ ALL_KINDS = ("Node", "Pod", *WATCHED)
 
 def typed(raw: RawObject, kind: str) -> KubeObject:
     """The typed object behind `raw`, which stays reachable as `obj.__dict__["raw"]`. ValueError when malformed."""
-    cls = KINDS[kind]
+    cls = KINDS[kind.partition(".")[0]]
     try:
         found = msgspec.convert(raw, cls)
     except msgspec.ValidationError:
         found = msgspec.convert(drop_nulls(raw), cls)
     found.__dict__["raw"] = raw
     return found
+
+
+def kind_of(raw: RawObject) -> str:
+    """The kind under which an object is kept."""
+    kind = str(raw.get("kind", ""))
+    foreign = kind == "PodGroup" and str(raw.get("apiVersion", "")).startswith("scheduling.x-k8s.io/")
+    return COSCHEDULING_POD_GROUP if foreign else kind
 
 
 class Informer:

@@ -31,6 +31,8 @@ from labkit.objects.cluster import PodGroup
 from labkit.objects.pod import Pod
 
 LABEL = "scheduling.x-k8s.io/pod-group"
+#: kube-scheduler has a PodGroup of its own (alpha); this one is the CRD.
+KIND = "PodGroup.scheduling.x-k8s.io"
 
 
 class Coscheduling(Plugin):
@@ -168,7 +170,7 @@ class Coscheduling(Plugin):
         name = pod.labels.get(LABEL)
         group: PodGroup | None = None
         if name:
-            group = self.handle.objects.get("PodGroup", pod.namespace, name)
+            group = self.handle.objects.get(KIND, pod.namespace, name)
         return group
 
     @staticmethod
@@ -201,7 +203,9 @@ class Coscheduling(Plugin):
         return [
             ClusterEventWithHint(ClusterEvent("Pod", ActionType.ADD), self._after_sibling),
             ClusterEventWithHint(ClusterEvent("Pod", ActionType.DELETE), self._after_pod_left),
-            ClusterEventWithHint(ClusterEvent("scheduling.k8s.io/PodGroup", groups), self._after_group),
+            ClusterEventWithHint(
+                ClusterEvent("podgroups.v1alpha1.scheduling.x-k8s.io", groups), self._after_group
+            ),
             ClusterEventWithHint(ClusterEvent("Node", nodes)),
         ]
 

@@ -6,6 +6,9 @@ Permit holds each member, its room already booked, until enough members are held
 time-out passes, it is deleted, a later plugin refuses it) all others let go of their room too: a gang that cannot
 start never keeps others out. After that the gang rests for a while, or it would take the room straight back.
 
+One thing it cannot do: two gangs that gather at the same time may each hold what the other needs. Both then give
+up, again and again. Against that, members must stand together in the queue: see Coscheduling, which sorts it.
+
 The plugin remembers next to nothing: who is held, and who runs, is read from the scheduler. There is no map of
 gangs that could leak, and nothing to lock.
 """
