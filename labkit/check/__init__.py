@@ -11,6 +11,7 @@ learner the cell, and no learner's `__eq__` is ever asked.
 from __future__ import annotations
 
 from labkit.check.clusters import cluster
+from labkit.check.configs import configuration
 from labkit.check.plugins import HIDDEN, VISIBLE, filter_plugin, run, scenario, score_plugin
 from labkit.check.report import Case, Exercise
 
@@ -20,6 +21,7 @@ __all__ = [
     "Case",
     "Exercise",
     "cluster",
+    "configuration",
     "filter_plugin",
     "run",
     "scenario",
