@@ -57,6 +57,8 @@ class SchedulingQueue:
         self.pool: dict[str, QueuedPodInfo] = {}
         self.in_flight = InFlight()
         self.cycle = 0
+        #: Told of every event that a rejected pod was asked about: (pod, event, what came of it).
+        self.watchers: list[Callable[[QueuedPodInfo, ClusterEvent, Strategy], Any]] = []
         self._started = clock.now()
         self._flushed_pool = clock.now()
         self.plugins_changed()
@@ -195,6 +197,8 @@ class SchedulingQueue:
             if not _may_look(info, event):
                 continue
             strategy = self.hints.worth(info, event, old, new)
+            for watcher in self.watchers:
+                watcher(info, event, strategy)
             if strategy != Strategy.SKIP:
                 self.pool.pop(info.pod.key, None)
                 self._requeue(info, strategy, event.label)

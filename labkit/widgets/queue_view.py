@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from labkit.engine.hints import Strategy
 from labkit.engine.queue_view import QueueEntry, QueueView
 from labkit.engine.trace_text import verdict
-from labkit.framework.plugin import plugin_name
+from labkit.framework.events import ClusterEvent
+from labkit.framework.node_info import QueuedPodInfo
 from labkit.i18n import t
 from labkit.widgets import view as v
 from labkit.widgets.scene import clock_text
@@ -17,6 +20,19 @@ if TYPE_CHECKING:
     from labkit.lab import Lab
 
 _MOST = 12
+_MOST_ASKED = 200
+
+
+@dataclass
+class Asked:
+    """A rejected pod was asked whether an event helps it. `history`: the lab's call; `seconds` of virtual time."""
+
+    history: int
+    seconds: float
+    event: str
+    pod: str
+    plugins: list[str]
+    strategy: Strategy
 
 
 class QueueViewController:
@@ -25,13 +41,28 @@ class QueueViewController:
     def __init__(self, lab: Lab) -> None:
         self.lab = lab
         self.travel = Travel(lab)
+        self.asked: list[Asked] = []
+        self._listen()
+
+    def _listen(self) -> None:
+        """Be told by the queue of now: after a rewind it is another one."""
+        watchers = self.lab.scheduler.queue.watchers
+        if self._hear not in watchers:
+            watchers.append(self._hear)
+        self.asked = [a for a in self.asked if a.history <= self.lab.history][-_MOST_ASKED:]
+
+    def _hear(self, info: QueuedPodInfo, event: ClusterEvent, strategy: Strategy) -> None:
+        plugins = sorted(info.unschedulable_plugins | info.pending_plugins)
+        self.asked.append(Asked(self.lab.history, self.lab.now, event.label, info.pod.key, plugins, strategy))
 
     def handle(self, id: str, value: Any) -> None:
         """`back`, `step`, `run`, `advance.<seconds>`, `time`; `refresh` looks again."""
+        self._listen()
         self.travel.handle(id, value)
 
     def view(self) -> list[Block]:
         """Clock and buttons, what happened last, the queues, events and hints."""
+        self._listen()
         queue = self.lab.queue
         blocks: list[Block] = [
             v.toolbar(
@@ -44,8 +75,11 @@ class QueueViewController:
             self._last(),
             v.grid("minmax(0,1fr) minmax(0,1fr)", *self._cards(queue)),
         ]
-        blocks.append(v.details(t("Events", "事件"), self._events()))
-        blocks.append(v.details(t("What wakes a rejected pod", "什么会唤醒被拒绝的 Pod"), self._hints(queue)))
+        asked = v.heading(t("What happened, and did it help?", "发生了什么，有没有用？"))
+        wakes = v.heading(t("What is waited for", "在等什么"))
+        title = t("Cluster events and queueing hints", "集群事件与 queueing hint")
+        blocks.append(v.details(title, wakes, self._hints(queue), asked, self._asked()))
+        blocks.append(v.details(t("Events of the pods", "Pod 的事件"), self._events()))
         return blocks
 
     def _last(self) -> Block:
@@ -63,7 +97,17 @@ class QueueViewController:
 
     def _cards(self, queue: QueueView) -> list[Block]:
         now = queue.now
-        held = [QueueEntry(pod, 0, now) for pod in queue.in_flight]
+        waits = {w.pod.key: w for w in self.lab.scheduler.waiting.list()}
+        held = [
+            QueueEntry(
+                pod,
+                0,
+                now,
+                until=min(waits[pod].deadlines.values(), default=None),
+                plugins=waits[pod].pending_plugins(),
+            )
+            for pod in queue.in_flight
+        ]
         cards = [
             self._card(
                 t("Active: ready, best first", "active：就绪，优先的在前"),
@@ -96,10 +140,17 @@ class QueueViewController:
         if held:
             cards.append(
                 self._card(
-                    t("Held by Permit: has a node", "被 Permit 扣住：已有节点"), held, lambda e: None, "wait"
+                    t("In flight: held by Permit", "in flight：被 Permit 扣住"), held, self._held, "wait"
                 )
             )
         return cards
+
+    def _held(self, entry: QueueEntry) -> str:
+        left = max(0.0, (entry.until or self.lab.queue.now) - self.lab.queue.now)
+        trace = next((x for x in reversed(self.lab.traces) if x.pod == entry.pod), None)
+        node = (trace.node if trace is not None else None) or "–"
+        names = ", ".join(entry.plugins)
+        return t(f"{names}; on {node}, {left:g} s left", f"{names}；在 {node} 上，还剩 {left:g} 秒")
 
     def _card(self, title: str, entries: list[QueueEntry], remark: Any, status: str) -> Block:
         if not entries:
@@ -138,26 +189,58 @@ class QueueViewController:
         names = sorted({p for e in queue.unschedulable for p in e.plugins})
         if not names:
             return v.text(t("– nobody waits for an event", "– 没有等待事件的 Pod"), mute=True)
-        framework = next(iter(self.lab.scheduler.frameworks.values()))
-        by_name = {plugin_name(p): p for p in framework.all_plugins()}
-        rows = [v.row(n, events_of(by_name.get(n))) for n in names]
+        hints = self.lab.scheduler.queue.hints
+        profile = next(iter(self.lab.scheduler.frameworks))
+        rows = [v.row(n, _labels(hints.events_of(profile, n))) for n in names]
         columns = [v.column(t("Rejected by", "拒绝它的插件")), v.column(t("Woken by", "唤醒它的事件"))]
+        return v.table(columns, rows)
+
+    def _asked(self) -> Block:
+        if not self.asked:
+            words = t(
+                "– no event has come up that a rejected pod was asked about",
+                "– 还没有需要询问被拒绝 Pod 的事件",
+            )
+            return v.text(words, mute=True)
+        answers = {
+            Strategy.SKIP: v.mark("skip", t("Skip: stays", "Skip：继续等")),
+            Strategy.AFTER_BACKOFF: v.mark("pass", t("Queue: worth a try", "Queue：值得一试")),
+            Strategy.IMMEDIATELY: v.mark("pass", t("Queue: at once", "Queue：立即")),
+        }
+        rows = [
+            v.row(
+                a.event,
+                clock_text(a.seconds),
+                a.pod.removeprefix("default/"),
+                ", ".join(a.plugins) or None,
+                answers[a.strategy],
+            )
+            for a in reversed(self.asked[-_MOST:])
+        ]
+        columns = [
+            v.column(t("Cluster event", "集群事件")),
+            v.column(t("Time", "时间")),
+            v.column("Pod"),
+            v.column(t("Asked", "询问了")),
+            v.column(t("Answer", "回答")),
+        ]
         return v.table(columns, rows)
 
     def summary(self) -> str:
         """How many pods are where."""
         q = self.lab.queue
         off = len(q.backoff) + len(q.error_backoff)
+        held_en = f", {len(q.in_flight)} held by Permit" if q.in_flight else ""
+        held_zh = f"，被 Permit 扣住 {len(q.in_flight)}" if q.in_flight else ""
         return t(
-            f"{len(q.active)} active, {off} in back-off, {len(q.unschedulable)} unschedulable, {len(q.gated)} gated",
-            f"active {len(q.active)}，退避 {off}，unschedulable {len(q.unschedulable)}，gated {len(q.gated)}",
+            f"{len(q.active)} active, {off} in back-off, {len(q.unschedulable)} unschedulable, "
+            f"{len(q.gated)} gated{held_en}",
+            f"active {len(q.active)}，退避 {off}，unschedulable {len(q.unschedulable)}，gated {len(q.gated)}{held_zh}",
         )
 
 
-def events_of(plugin: Any) -> str:
-    """The cluster events that a plugin registered, such as `NodeAdd, AssignedPodDelete`; "every event" without any."""
-    register = getattr(plugin, "events_to_register", None)
-    if register is None:
+def _labels(events: list[ClusterEvent]) -> str:
+    """`NodeAdd, AssignedPodDelete`."""
+    if not events or any(e.is_wildcard for e in events):
         return t("every event", "任何事件")
-    words = [registered.event.label for registered in register()]
-    return ", ".join(words) or t("every event", "任何事件")
+    return ", ".join(dict.fromkeys(e.label for e in events))
