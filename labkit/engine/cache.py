@@ -223,7 +223,6 @@ class Cache:
 
         One cache serves one snapshot. The order of nodes is worked out anew only when a node came or went.
         """
-        refresh = self._list_changed
         if self._list_changed:
             known = snapshot.by_name
             ordered = [
@@ -233,16 +232,7 @@ class Cache:
             snapshot.reset(ordered)
         else:
             for name in self._dirty:
-                copy = self._copy(name)
-                old = snapshot.by_name[name]
-                copy.index = old.index
-                snapshot.nodes[old.index] = copy
-                snapshot.by_name[name] = copy
-                refresh = refresh or _affinity_changed(old, copy)
-            if refresh:
-                snapshot.refresh_sublists()
-            elif self._dirty:
-                _replace_in(snapshot, self._dirty)
+                snapshot.put(self._copy(name))
         if self._images_changed or self._list_changed:
             self._spread_images(snapshot.nodes)
         else:
@@ -275,16 +265,3 @@ class Cache:
                     for image in images
                     for name in image.names
                 }
-
-
-def _affinity_changed(old: NodeInfo, new: NodeInfo) -> bool:
-    return bool(old.pods_with_affinity) != bool(new.pods_with_affinity) or bool(
-        old.pods_with_required_anti_affinity
-    ) != bool(new.pods_with_required_anti_affinity)
-
-
-def _replace_in(snapshot: Snapshot, names: set[str]) -> None:
-    for sublist in (snapshot.with_affinity, snapshot.with_required_anti_affinity):
-        for i, info in enumerate(sublist):
-            if info.node.metadata.name in names:
-                sublist[i] = snapshot.by_name[info.node.metadata.name]

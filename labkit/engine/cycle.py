@@ -87,16 +87,16 @@ def schedule_pod(
             trace.notes.append(t("Score skipped: one feasible node", "跳过打分：只有一个可行节点"))
         return CycleResult(feasible[0].name, evaluated=evaluated, feasible=1)
     with timed(trace, "Score"):
-        ranked, problem = prioritize(framework, state, pod, feasible, settings.rng, trace)
+        totals, tie_breaks, problem = prioritize(framework, state, pod, feasible, settings.rng, trace)
     if problem is not None:
         if trace is not None:
             trace.scores, trace.pre_score_codes = {}, {}
         return _error(problem, trace)
-    node = pick(ranked)
+    node = feasible[pick(totals, tie_breaks)].name
     if trace is not None:
-        top = max(total for _, total, _ in ranked)
+        top = max(totals)
         trace.node = node
-        trace.best = sorted(name for name, total, _ in ranked if total == top)
+        trace.best = sorted(n.name for n, total in zip(feasible, totals, strict=True) if total == top)
     return CycleResult(node, evaluated=evaluated, feasible=len(feasible))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from labkit.framework.cycle_state import CycleState
 from labkit.framework.node_info import NodeInfo
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from labkit.engine.framework import Framework
     from labkit.engine.trace import Trace
 
-#: (node name, total, random tie-break: 0 unless an extender scored the node)
-Ranked = tuple[str, int, int]
 #: One point of an extender (0..10) counts like this many points of a plugin.
 EXTENDER_SCALE = 10
 
@@ -30,18 +28,20 @@ def prioritize(
     nodes: Sequence[NodeInfo],
     rng: random.Random,
     trace: Trace | None = None,
-) -> tuple[list[Ranked], Status | None]:
-    """Totals of all nodes in feasible order, or the error that ends the attempt."""
+) -> tuple[list[int], list[int] | None, Status | None]:
+    """(total per node, random tie-breaks if extenders scored nodes, None), or the error that ends the attempt.
+
+    A tie-break is 0 for a node that no extender scored.
+    """
     extenders = framework.extenders
     if not extenders and not framework.has("score"):
-        return [(n.name, 1, 0) for n in nodes], None
+        return [1] * len(nodes), None, None
     status = framework.run_pre_score(state, pod, nodes, trace)
     if status is not None:
-        return [], status
+        return [], None, status
     totals, status = framework.run_score(state, pod, nodes, trace)
     if status is not None:
-        return [], status
-    randomizers = [0] * len(nodes)
+        return [], None, status
     added: dict[str, int] = {}
     for extender in extenders:
         if not extender.is_prioritizer or not extender.is_interested(pod):
@@ -59,25 +59,29 @@ def prioritize(
             continue
         for host, score in scores:
             added[host] = added.get(host, 0) + score * extender.weight * EXTENDER_SCALE
+    if not added:
+        return totals, None, None
+    tie_breaks = [0] * len(nodes)
     for i, node in enumerate(nodes):
         if node.name in added:
             totals[i] += added[node.name]
-            randomizers[i] = rng.getrandbits(31)
+            tie_breaks[i] = rng.getrandbits(31)
             if trace is not None:
                 trace.extender_score(node.name, added[node.name])
-    return [(n.name, t, r) for n, t, r in zip(nodes, totals, randomizers, strict=True)], None
+    return totals, tie_breaks, None
 
 
-def pick(ranked: Sequence[Ranked]) -> str:
-    """The root of a max-heap built over `ranked` in its order: what kube-scheduler takes among equals."""
-    top = max([(total, tie) for _, total, tie in ranked])
-    ties = [i for i, (_, total, tie) in enumerate(ranked) if (total, tie) == top]
+def pick(totals: Sequence[int], tie_breaks: Sequence[int] | None = None) -> int:
+    """The index at the root of a max-heap built over the totals in order: what kube-scheduler takes among equals."""
+    ranked: Sequence[Any] = totals if tie_breaks is None else list(zip(totals, tie_breaks, strict=True))
+    top = max(ranked)
+    ties = [i for i, rank in enumerate(ranked) if rank == top]
     if len(ties) == 1:
-        return ranked[ties[0]][0]
+        return ties[0]
     # Heapify only moves a node up past strictly smaller parents and prefers the left child: of equals the first in
     # pre-order wins. A power of two keeps the number of tables small: smaller heaps are the top of larger ones.
     ranks = _pre_order(1 << len(ranked).bit_length())
-    return ranked[min(ties, key=ranks.__getitem__)][0]
+    return min(ties, key=ranks.__getitem__)
 
 
 @lru_cache(maxsize=16)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable
+from operator import attrgetter
 from typing import Any
 
 from labkit.framework.node_info import NodeInfo, PodInfo
 
 #: Longer journals are cut: who kept something by them begins anew.
 _LONGEST_JOURNAL = 30_000
+
+_INDEX = attrgetter("index")
 
 
 class Snapshot:
@@ -43,7 +47,8 @@ class Snapshot:
         self.by_name = {n.name: n for n in self.nodes}
         for i, n in enumerate(self.nodes):
             n.index = i
-        self.refresh_sublists()
+        self.with_affinity = [n for n in self.nodes if n.pods_with_affinity]
+        self.with_required_anti_affinity = [n for n in self.nodes if n.pods_with_required_anti_affinity]
         self.begin_epoch()
 
     def begin_epoch(self) -> None:
@@ -57,10 +62,13 @@ class Snapshot:
         if len(self.touched) > _LONGEST_JOURNAL or len(self.moves) > _LONGEST_JOURNAL:
             self.begin_epoch()
 
-    def refresh_sublists(self) -> None:
-        """Rebuild the affinity sub-lists after pods changed."""
-        self.with_affinity = [n for n in self.nodes if n.pods_with_affinity]
-        self.with_required_anti_affinity = [n for n in self.nodes if n.pods_with_required_anti_affinity]
+    def put(self, info: NodeInfo) -> None:
+        """Replace the node of the same name; the derived lists stay true."""
+        i = self.by_name[info.name].index
+        info.index = i
+        self.nodes[i] = self.by_name[info.name] = info
+        _update(self.with_affinity, info, bool(info.pods_with_affinity))
+        _update(self.with_required_anti_affinity, info, bool(info.pods_with_required_anti_affinity))
 
     def get(self, name: str) -> NodeInfo:
         """The node `name`; KeyError with kube-scheduler's text when the snapshot lacks it."""
@@ -75,3 +83,15 @@ class Snapshot:
 
     def __len__(self) -> int:
         return len(self.nodes)
+
+
+def _update(nodes: list[NodeInfo], info: NodeInfo, belongs: bool) -> None:
+    """Put `info` into a list that is ordered by index, in the place of its former self, or take that out."""
+    i = bisect_left(nodes, info.index, key=_INDEX)
+    there = i < len(nodes) and nodes[i].index == info.index
+    if there and belongs:
+        nodes[i] = info
+    elif there:
+        del nodes[i]
+    elif belongs:
+        nodes.insert(i, info)
