@@ -179,7 +179,9 @@ class QuizController:
                 disabled=number == len(order) - 1,
                 label=t(f"Move {texts[id]} down", f"下移 {texts[id]}"),
             )
-            rows.append(v.grid("1fr auto", v.text(f"{number + 1}. {texts[id]}"), v.buttons(up, down)))
+            rows.append(
+                v.grid("1fr auto", v.text(f"{number + 1}. {texts[id]}"), v.buttons(up, down), keep=True)
+            )
         return rows
 
     def _buttons(self, shown: Shown, last: Attempt | None) -> Block:

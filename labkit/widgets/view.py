@@ -57,9 +57,9 @@ def buttons(*items: Block) -> Block:
     return _block("buttons", items=list(items))
 
 
-def grid(columns: str, *items: Block) -> Block:
-    """Blocks side by side (CSS grid columns); one column on narrow pages."""
-    return _block("grid", columns=columns, items=list(items))
+def grid(columns: str, *items: Block, keep: bool = False) -> Block:
+    """Blocks side by side (CSS grid columns); one column on narrow pages, unless `keep`."""
+    return _block("grid", columns=columns, items=list(items), keep=keep or None)
 
 
 def card(title: str | None, *items: Block) -> Block:

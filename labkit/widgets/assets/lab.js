@@ -56,7 +56,7 @@ const GLYPH = { pass: "✓", fail: "✕", skip: "–", wait: "◷", error: "!", 
 
 function cell(c) {
   if (c === null || c === undefined) return "–";
-  if (typeof c !== "object") return String(c);
+  if (typeof c !== "object") return /^[A-Za-z]+$/.test(c) ? humps(c) : String(c);
   if (c.stack)
     return h("div", { class: "lk-stack", role: "img", "aria-label": c.label }, c.stack.map((s) =>
       h("i", { style: `width:${s.width}%;background:var(--lk-p-${s.color});${s.color === "own" ? "outline:1px solid var(--lk-p-own-edge);outline-offset:-1px" : ""}`, title: s.label })));
@@ -67,9 +67,9 @@ function cell(c) {
 
 const B = {
   toolbar: (b, send) => h("div", { class: "lk-bar" }, h("h3", { class: "lk-title" }, b.title), b.sub && h("span", { class: "lk-sub" }, b.sub),
-    h("span", { class: "lk-grow" }), b.clock && h("span", { class: "lk-clock", "aria-label": b.clock_label || "virtual clock" }, b.clock), (b.buttons || []).map((x) => button(x, send))),
+    h("span", { class: "lk-grow" }), b.clock && h("span", { class: "lk-clock", "aria-label": b.clock_label || "virtual clock" }, b.clock), b.buttons && b.buttons.length > 0 && h("span", { class: "lk-end" }, b.buttons.map((x) => button(x, send)))),
   buttons: (b, send) => h("div", { class: "lk-bar" }, b.items.map((x) => button(x, send))),
-  grid: (b, send) => h("div", { class: "lk-grid", style: `grid-template-columns:${b.columns}` }, blocks(b.items, send)),
+  grid: (b, send) => h("div", { class: cls("lk-grid", b.keep && "lk-keep"), style: `grid-template-columns:${b.columns}` }, blocks(b.items, send)),
   card: (b, send) => h("div", { class: "lk-card", role: b.title ? "group" : null, "aria-label": b.title || null }, b.title && h("h4", null, b.title), blocks(b.items, send)),
   verdict: (b) => h("div", { "aria-live": "polite", "aria-atomic": "true" }, h("p", { class: cls("lk-verdict", b.status && "lk-" + b.status) }, b.text), b.why && h("p", { class: "lk-why" }, b.why)),
   heading: (b) => h("h4", { class: "lk-h" }, b.text),
@@ -90,7 +90,7 @@ const B = {
   timeline: (b) => h("div", { role: "img", "aria-label": b.label }, b.lanes.map((l) => h("div", { class: "lk-lane" }, h("span", null, l.name), h("div", null,
     l.spans.map((s) => h("i", { class: s.status && "lk-" + s.status, style: `left:${s.from}%;width:${Math.max(0.5, s.to - s.from)}%`, title: s.text }, s.text)),
     b.now !== undefined && b.now !== null && h("em", { style: `left:${b.now}%` }))))),
-  controls: (b, send) => h("div", { class: cls("lk-ctl", b.items.length > 3 && b.items.every((c) => c.kind === "check") && "lk-checks") }, b.items.map((c) => control(c, send))),
+  controls: (b, send) => h("div", { class: cls("lk-ctl", b.items.length > 3 && b.items.every((c) => c.kind === "check") && "lk-checks", b.items.length > 3 && b.items.every((c) => c.kind === "check" || c.kind === "weight") && "lk-many", b.items.length === 1 && b.items[0].id === "search" && "lk-search") }, b.items.map((c) => control(c, send))),
 };
 
 function nodeCard(n) {
@@ -134,6 +134,13 @@ function control(c, send) {
 
 const blocks = (items, send) => items.map((b) => (B[b.type] ? B[b.type](b, send) : h("pre", null, JSON.stringify(b))));
 
+// What had the focus may have moved (an item of a list) or be switched off (the last page): the focus goes along.
+function refocus(root, id) {
+  const to = root.querySelector(`[data-id="${CSS.escape(id)}"]`);
+  const near = to && to.disabled ? to.parentElement.querySelector("button:not(:disabled)") : to;
+  if (near) near.focus();
+}
+
 function render({ model, el }) {
   const root = document.createElement("div");
   root.className = "lk";
@@ -156,7 +163,9 @@ function render({ model, el }) {
     root.setAttribute("role", "group");
     root.setAttribute("aria-label", view.label || "");
     const after = h("div", null, blocks(view.blocks || [], send));
+    const active = root.getRootNode().activeElement, held = root.contains(active) ? active.dataset.id : null;
     dom = patch(root, dom, before, after);
+    if (held && (active.dataset.id !== held || active.disabled)) refocus(root, held);
     before = after;
     root.dataset.revision = String(view.revision || 0);
     waiting = false;
