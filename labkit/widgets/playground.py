@@ -127,7 +127,7 @@ class PlaygroundController:
         )
         blocks: list[Block] = [
             v.toolbar(
-                t("Playground", "游乐场"),
+                t("Playground", "演练场"),
                 sub=counts(self.lab),
                 clock=clock_text(self.lab.now),
                 clock_label=t("virtual clock", "虚拟时钟"),

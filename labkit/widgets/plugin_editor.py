@@ -130,7 +130,8 @@ def _decisions(d: Difference, pods: list[str]) -> Block:
             items.append(v.text(t("– not tried", "– 未尝试"), mute=True))
             continue
         fault = fault_of(trace)
-        items.append(v.verdict(verdict(trace), why(trace), status=None if trace.node else "fail"))
+        said = why(trace) if fault is None else None
+        items.append(v.verdict(verdict(trace), said, status=None if trace.node else "fail"))
         if fault is not None:
             items.append(v.notice("error", *fault))
         elif trace.filter:

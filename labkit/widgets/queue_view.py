@@ -170,8 +170,8 @@ class QueueViewController:
             rows.append(v.row("…", None, t(f"{left} more", f"另外 {left} 个")))
         columns = [
             v.column("Pod"),
-            v.column(t("attempts", "尝试次数"), num=True),
-            v.column(t("remark", "说明")),
+            v.column(t("Attempts", "尝试次数"), num=True),
+            v.column(t("Remark", "说明")),
         ]
         return v.card(title, v.table(columns, rows))
 
@@ -180,10 +180,10 @@ class QueueViewController:
         for event in self.lab.events()[-30:]:
             about = event.get("regarding") or event.get("involvedObject") or {}
             text = event.get("note") or event.get("message") or ""
-            rows.append(v.row(event.get("reason", ""), about.get("name"), text))
+            rows.append(v.row(about.get("name", ""), event.get("reason"), text))
         if not rows:
             return v.text(t("– none yet", "– 还没有"), mute=True)
-        return v.table([v.column(t("Reason", "原因")), v.column("Pod"), v.column(t("Message", "消息"))], rows)
+        return v.table([v.column("Pod"), v.column(t("Reason", "原因")), v.column(t("Message", "消息"))], rows)
 
     def _hints(self, queue: QueueView) -> Block:
         names = sorted({p for e in queue.unschedulable for p in e.plugins})

@@ -27,6 +27,8 @@ def cores(milli: int) -> str:
 
 def gib(amount: int) -> str:
     """Bytes in Gi or Mi."""
+    if amount == 0:
+        return "0"
     return f"{amount / (1024 * _MIB):g}Gi" if amount >= 1024 * _MIB else f"{amount / _MIB:g}Mi"
 
 
