@@ -13,6 +13,7 @@ from __future__ import annotations
 from labkit.check.clusters import cluster
 from labkit.check.configs import configuration
 from labkit.check.plugins import HIDDEN, VISIBLE, filter_plugin, run, scenario, score_plugin
+from labkit.check.queueing import queue_sort
 from labkit.check.report import Case, Exercise
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "cluster",
     "configuration",
     "filter_plugin",
+    "queue_sort",
     "run",
     "scenario",
     "score_plugin",

@@ -8,7 +8,6 @@ from typing import Any
 from labkit.check.report import Case, Exercise, Words
 from labkit.i18n import t
 
-
 _EMPTY = "{apiVersion: kubescheduler.config.k8s.io/v1, kind: KubeSchedulerConfiguration}"
 #: The weight of a case that the default configuration passes too.
 _AS_BEFORE = 0.2
