@@ -46,7 +46,7 @@ class Placement:
     ) -> None:
         self.framework = framework
         self.info = info
-        self.pod = _on_node(info.pod, node)
+        self.pod = on_node(info.pod, node)
         self.node = node
         self.state = state
         self.trace = trace
@@ -116,7 +116,7 @@ class Binding:
             refused, waits = framework.run_permit(state, placement.pod, node)
         if refused is not None and not waits:
             self._undo(placement)
-            fit = _rejection(refused, node) if refused.is_rejected else None
+            fit = rejection(refused, node) if refused.is_rejected else None
             self._report(placement, _carrying(refused, fit), fit)
             return
         if waits:
@@ -166,7 +166,7 @@ class Binding:
         if verdict.is_success:
             self._bind(placement)
         elif verdict.is_rejected:
-            fit = _rejection(verdict, placement.node)
+            fit = rejection(verdict, placement.node)
             self._fail(placement, _carrying(verdict, fit), fit)
         else:
             text = f"waiting on permit for pod: {verdict.message}"
@@ -249,14 +249,16 @@ class Binding:
         )
 
 
-def _on_node(pod: Pod, node: str) -> Pod:
+def on_node(pod: Pod, node: str) -> Pod:
+    """The pod as it is once it has that node."""
     copy = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node))
     # Facts derived from the pod do not depend on its node: keep them.
     copy.__dict__.update({k: v for k, v in pod.__dict__.items() if k not in ("_pod_info", "raw")})
     return copy
 
 
-def _rejection(status: Status, node: str) -> FitError:
+def rejection(status: Status, node: str) -> FitError:
+    """The fit error of a pod whose chosen node was refused after filtering: one node of one."""
     diagnosis = Diagnosis(node_to_status=NodeToStatus())
     diagnosis.node_to_status.set(node, status)
     diagnosis.add_plugin_status(status)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from labkit.engine.calls import RAISED, call_pair, call_status, failure, quote, raised, wrong_type
+from labkit.engine.services import Services
 from labkit.framework.cycle_state import CycleState
 from labkit.framework.plugin import plugin_name
 from labkit.framework.results import PreBindPreFlightResult
@@ -18,6 +20,19 @@ MAX_PERMIT_TIMEOUT = 15 * 60.0
 
 class BookingPoints:
     """The second half of a Framework: the extension points that act on one chosen node."""
+
+    services: Services
+    #: Plugins with weights at the extension points of pod groups (alpha): `placement_generate`, `placement_score`.
+    placement: Mapping[str, list[tuple[Any, int]]] = {}
+
+    @property
+    def profile_names(self) -> tuple[str, ...]:
+        """`schedulerName` of every profile of this scheduler."""
+        return self.services.profiles
+
+    def placement_plugins(self, point: str) -> list[tuple[Any, int]]:
+        """(plugin, weight) at an extension point of pod groups."""
+        return self.placement.get(point, [])
 
     def plugins(self, point: str) -> list[Any]:
         """Plugin objects of an extension point, in call order."""

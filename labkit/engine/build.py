@@ -45,6 +45,7 @@ def build_frameworks(
     """
     gates = gates or FeatureGates()
     services.gates = gates.as_dict()
+    services.profiles = tuple(profile.scheduler_name for profile in config.profiles)
     given = list(plugins)
     registry = Registry(p for p in given if isinstance(p, type))
     points_by_name = build_profiles(config, gates, registry)
@@ -70,6 +71,7 @@ def build_frameworks(
                 for name, weight in entries
             ]
         framework.set_points(points)
+        framework.placement = {p: points[p] for p in ("placement_generate", "placement_score") if p in points}
         for plugin in given:
             if not isinstance(plugin, type):
                 framework.replace(plugin)

@@ -16,6 +16,7 @@ from labkit.objects.node import Node
 from labkit.objects.pod import Pod
 
 _POD_ADDED = ClusterEvent("AssignedPod", ActionType.ADD)
+_POD_WAITS = ClusterEvent("UnschedulablePod", ActionType.ADD)
 _POD_DELETED = ClusterEvent("AssignedPod", ActionType.DELETE)
 _NODE_ADDED = ClusterEvent("Node", ActionType.ADD)
 _NODE_DELETED = ClusterEvent("Node", ActionType.DELETE)
@@ -137,6 +138,9 @@ class Handlers:
         elif self._ours(pod):
             self.pending[pod.uid] = pod
             self._queue.add(pod)
+            if pod.spec.scheduling_group is not None:
+                # Others of its group may have waited for it.
+                self._queue.move_all(_POD_WAITS, None, pod)
 
     def _changed(self, old: Pod, new: Pod) -> None:
         if old.spec.node_name:

@@ -175,6 +175,21 @@ class SchedulingQueue:
             self._count_rejectors(info, -1)
             return info
 
+    def take(self, key: str) -> QueuedPodInfo | None:
+        """Pop one pod out of turn, wherever it waits; None when it is gated, in flight or not here."""
+        info = self.active.remove(key) or self.backoff.remove(key) or self.error_backoff.remove(key)
+        if info is None:
+            info = self.pool.get(key)
+            if info is None or info.gated:
+                return None
+            del self.pool[key]
+        if not self.in_flight.start(info.pod.uid):
+            return None
+        info.attempts += 1
+        self.cycle += 1
+        self._count_rejectors(info, -1)
+        return info
+
     def done(self, uid: str) -> None:
         """The pod's cycle is over as far as events are concerned."""
         self.in_flight.done(uid)

@@ -24,6 +24,7 @@ from labkit.engine.handlers import Handlers
 from labkit.engine.informer import ALL_KINDS, Informer
 from labkit.engine.nominator import Nominator
 from labkit.engine.notes import event_note
+from labkit.engine.pod_groups import PodGroups
 from labkit.engine.queue import QueueView, SchedulingQueue
 from labkit.engine.recorder import Recorder
 from labkit.engine.services import Services
@@ -112,6 +113,7 @@ class Scheduler:
             percentage_of_nodes_to_score=self.config.percentage_of_nodes_to_score,
             rng=random.Random(seed),
         )
+        self.pod_groups = PodGroups(self) if gates is not None and gates.enabled("GenericWorkload") else None
         self.trace_mode = trace
         self.traces: deque[Trace] = deque(maxlen=keep_traces)
         self._inbox: deque[tuple[RawObject | None, RawObject | None]] = deque()
@@ -227,13 +229,9 @@ class Scheduler:
         if self.cache.is_assumed(pod):
             self.queue.done(pod.uid)
             return None
-        trace = Trace(
-            pod.key,
-            profile=framework.profile_name,
-            attempt=info.attempts,
-            time=self.clock.now(),
-            all_filters=self.trace_mode == "full",
-        )
+        if self.pod_groups is not None and pod.spec.scheduling_group is not None:
+            return self.pod_groups.attempt(info)
+        trace = self.new_trace(info, framework)
         recorded = trace if self.trace_mode != "off" else None
         if recorded is not None:
             self.traces.append(recorded)
@@ -252,6 +250,16 @@ class Scheduler:
         if recorded is not None and recorded.full_message is not None and result.node is None:
             recorded.full_message = event_note(recorded.full_message)
         return trace
+
+    def new_trace(self, info: QueuedPodInfo, framework: Framework) -> Trace:
+        """An empty record of an attempt that begins now."""
+        return Trace(
+            info.pod.key,
+            profile=framework.profile_name,
+            attempt=info.attempts,
+            time=self.clock.now(),
+            all_filters=self.trace_mode == "full",
+        )
 
     def _activate(self, pods: Iterable[Pod]) -> None:
         wanted = list(pods)

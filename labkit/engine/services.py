@@ -47,6 +47,7 @@ class Services:
     waiting: Any = None
     extenders: list[Any] = field(default_factory=list)
     gates: dict[str, bool] = field(default_factory=dict)
+    profiles: tuple[str, ...] = ()
     metrics: Any = None
     activate: Callable[[Iterable[Pod]], None] = _ignore
     record_event: Callable[[Pod, str, str, str, str], None] = _ignore

@@ -51,6 +51,10 @@ class Handle(Protocol):
         """`schedulerName` of the profile the plugin belongs to."""
 
     @property
+    def profile_names(self) -> tuple[str, ...]:
+        """`schedulerName` of every profile of this scheduler."""
+
+    @property
     def clock(self) -> Clock:
         """The scheduler's clock."""
 

@@ -84,6 +84,7 @@ class PodGroupSpec(KubeStruct):
     (`scheduling.x-k8s.io/v1alpha1`: `minMember` and what follows it)."""
 
     scheduling_policy: dict[str, Any] = {}
+    scheduling_constraints: dict[str, Any] = {}
     priority: int | None = None
     min_member: int = 0
     min_resources: dict[str, str | int | float] = {}
@@ -91,6 +92,18 @@ class PodGroupSpec(KubeStruct):
 
 
 class PodGroup(KubeObject):
-    """A native PodGroup (alpha, spec 15 §1)."""
+    """A PodGroup, native (alpha, spec 15 §1) or out of tree (§2)."""
 
     spec: PodGroupSpec = msgspec.field(default_factory=PodGroupSpec)
+
+    @property
+    def min_count(self) -> int | None:
+        """How many pods a gang needs; None for the policy `basic`."""
+        gang = self.spec.scheduling_policy.get("gang")
+        return int(gang.get("minCount") or 0) if isinstance(gang, dict) else None
+
+    @property
+    def topology_key(self) -> str:
+        """The node label within one value of which the group must run; "" without constraint."""
+        topology = self.spec.scheduling_constraints.get("topology") or [{}]
+        return str(topology[0].get("key") or "")

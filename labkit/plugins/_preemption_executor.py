@@ -54,7 +54,8 @@ class ApiPreemption:
         failed = self._clear_lower_nominations(pod, node, handle)
         *others, last = victims
         # The last one stays when another could not be removed: its end would bring the preemptor back too early.
-        if all([_preempted(victim, pod, node, handle) for victim in others]):
+        done = [_preempted(victim, pod, node, handle) for victim in others]
+        if all(done):
             self._preempting[pod.uid] = last.key
             failed |= not _preempted(last, pod, node, handle)
         else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from labkit.framework.cycle_state import CycleState
 from labkit.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, QueueingHint
@@ -21,6 +21,7 @@ from labkit.framework.status import Code, Status
 from labkit.objects.node import Node
 from labkit.objects.pod import Pod
 from labkit.plugins._resource_score import (
+    Entry,
     Plan,
     Strategy,
     entries,
@@ -31,6 +32,9 @@ from labkit.plugins._resource_score import (
     requested_to_capacity_ratio,
     weighted_resources,
 )
+
+if TYPE_CHECKING:
+    from labkit.plugins.placement import Placement
 
 _FILTER_KEY = "PreFilterNodeResourcesFit"
 _SCORE_KEY = "PreScoreNodeResourcesFit"
@@ -73,6 +77,17 @@ class NodeResourcesFit(Plugin):
         if looked_at is None:
             looked_at = plan(self._resources, _units_for_scoring(pod))
         return self._strategy(entries(looked_at, node, non_zero=True))
+
+    def placement_score(self, group: Any, scheduled: Sequence[Pod], placement: Placement) -> int:
+        """How full the placement would be as a whole, 0..100 (spec 15 §1.3)."""
+        sums: list[Entry] = []
+        for name, weight in self._resources:
+            total = sum(node.allocatable.get(name) for node in placement.nodes)
+            taken = sum(node.requested.get(name) for node in placement.nodes)
+            asked = sum(_incoming(pod).get(name) for pod in placement.proposed)
+            if total:
+                sums.append((taken, asked, total, weight))
+        return most_allocated(sums)
 
     def sign_pod(self, pod: Pod) -> Hashable:
         """Requests, as Filter and as Score count them."""

@@ -18,8 +18,10 @@ PRIORITIES = {"low": -10, "high": 1000, "higher": 2000}
 class World:
     """A Lab with shortcuts. Time starts at a whole second; seconds are counted from there."""
 
-    def __init__(self, *, config: Any = None, plugins: Any = (), trace: str = "on") -> None:
-        self.lab = Lab(config=config, plugins=plugins, trace=trace)
+    def __init__(
+        self, *, config: Any = None, plugins: Any = (), trace: str = "on", gates: Any = None
+    ) -> None:
+        self.lab = Lab(config=config, plugins=plugins, trace=trace, gates=gates)
         for name, value in PRIORITIES.items():
             self._apply("PriorityClass", name, apiVersion="scheduling.k8s.io/v1", value=value)
 
