@@ -60,6 +60,7 @@ class Framework(BookingPoints):
         """Plugins changed: what is kept of their answers is void."""
         self._rows: Rows | None = None
         self._quick: dict[tuple[int, str], Callable[..., Any] | None] = {}
+        self._named: dict[tuple[str, str], list[tuple[str, Any]]] = {}
 
     # --- who is there -------------------------------------------------------------------------------------
 
@@ -160,6 +161,14 @@ class Framework(BookingPoints):
         except KeyError:
             found = self._quick[key] = quick(plugin, method)
             return found
+
+    def _serving(self, point: str, method: str) -> list[tuple[str, Any]]:
+        """(name, plugin) of the plugins at `point` that have `method`."""
+        found = self._named.get((point, method))
+        if found is None:
+            found = [(plugin_name(p), p) for p in self.plugins(point) if hasattr(p, method)]
+            self._named[point, method] = found
+        return found
 
     # --- Handle -------------------------------------------------------------------------------------------
 
@@ -314,9 +323,9 @@ class Framework(BookingPoints):
     def _extension(
         self, method: str, label: str, state: CycleState, pod: Pod, other: PodInfo, node: NodeInfo
     ) -> Status | None:
-        for plugin in self.plugins("pre_filter"):
-            name = plugin_name(plugin)
-            if name in state.skip_filter_plugins or not hasattr(plugin, method):
+        skip = state.skip_filter_plugins
+        for name, plugin in self._serving("pre_filter", method):
+            if name in skip:
                 continue
             status = call_status(plugin, method, state, pod, other, node)
             if not is_success(status):
@@ -328,12 +337,8 @@ class Framework(BookingPoints):
     def active_filters(self, state: CycleState) -> list[tuple[str, Any, Any]]:
         """(name, plugin, method) of the Filter plugins that this pod's PreFilter did not skip."""
         skip = state.skip_filter_plugins
-        found = []
-        for plugin in self.plugins("filter"):
-            name = plugin_name(plugin)
-            if name not in skip:
-                found.append((name, plugin, plugin.filter))
-        return found
+        serving = self._serving("filter", "filter")
+        return [(name, plugin, plugin.filter) for name, plugin in serving if name not in skip]
 
     def observe_search(
         self, search: Callable[[], tuple[list[NodeInfo], Status | None]]

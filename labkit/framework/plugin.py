@@ -61,9 +61,10 @@ class Plugin:
 
 def plugin_name(plugin: object) -> str:
     """The name of a plugin object or class: its `name`, else its class name."""
-    cls = plugin if isinstance(plugin, type) else type(plugin)
     name = getattr(plugin, "name", "")
-    return name if isinstance(name, str) and name else cls.__name__
+    if isinstance(name, str) and name:
+        return name
+    return plugin.__name__ if isinstance(plugin, type) else type(plugin).__name__
 
 
 class PreEnqueuePlugin(Protocol):

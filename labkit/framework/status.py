@@ -90,7 +90,7 @@ class Status:
     @classmethod
     def skip(cls, *reasons: str, plugin: str = "") -> Status:
         """Nothing for this plugin to do."""
-        return cls(Code.SKIP, *reasons, plugin=plugin)
+        return cls(Code.SKIP, *reasons, plugin=plugin) if reasons or plugin else _SKIP
 
     @classmethod
     def as_error_of(cls, error: BaseException | str, *, plugin: str = "", traceback: str = "") -> Status:
@@ -142,6 +142,10 @@ class Status:
         return (self.code, self.reasons, self.plugin) == (other.code, other.reasons, other.plugin)
 
     __hash__ = None  # type: ignore[assignment]
+
+
+#: Said so often that one is enough.
+_SKIP = Status(Code.SKIP)
 
 
 def is_success(status: Status | None) -> bool:
