@@ -243,4 +243,4 @@ def _labels(events: list[ClusterEvent]) -> str:
     """`NodeAdd, AssignedPodDelete`."""
     if not events or any(e.is_wildcard for e in events):
         return t("every event", "任何事件")
-    return ", ".join(dict.fromkeys(e.label for e in events))
+    return ", ".join(dict.fromkeys(e.label.replace("|", " | ") for e in events))

@@ -56,7 +56,7 @@ const GLYPH = { pass: "✓", fail: "✕", skip: "–", wait: "◷", error: "!", 
 
 function cell(c) {
   if (c === null || c === undefined) return "–";
-  if (typeof c !== "object") return /^[A-Za-z]+$/.test(c) ? humps(c) : String(c);
+  if (typeof c !== "object") return /^[A-Za-z]+$/.test(c) ? h("span", { class: "lk-word" }, humps(c)) : String(c);
   if (c.stack)
     return h("div", { class: "lk-stack", role: "img", "aria-label": c.label }, c.stack.map((s) =>
       h("i", { style: `width:${s.width}%;background:var(--lk-p-${s.color});${s.color === "own" ? "outline:1px solid var(--lk-p-own-edge);outline-offset:-1px" : ""}`, title: s.label })));
@@ -117,7 +117,7 @@ function control(c, send) {
     return h("div", { class: "lk-field lk-weight" }, h("label", { for: id }, h("input", { type: "checkbox", "data-id": c.id + ".on", checked: c.on, "aria-label": c.toggle_label, onchange: (e) => send({ event: "set", id: c.id + ".on", value: e.target.checked }) }), h("span", { class: "lk-swatch", style: `background:var(--lk-p-${c.color})` }), h("span", null, humps(c.text))),
       h("input", { type: "range", id, "data-id": c.id, min: c.min, max: c.max, step: 1, value: c.value, disabled: !c.on, "aria-label": c.weight_label, oninput: (e) => set(Number(e.target.value)) }), h("output", { for: id }, c.on ? String(c.value) : "–"));
   if (c.kind === "select")
-    return h("div", { class: "lk-field lk-stacked" }, h("label", { for: id }, c.text), h("select", { id, "data-id": c.id, value: c.value, onchange: (e) => set(e.target.value) }, c.options.map((o) => h("option", { value: o.value }, o.text))));
+    return h("div", { class: "lk-field lk-stacked" }, h("label", { for: id }, c.text), h("select", { id, "data-id": c.id, value: c.value, onchange: (e) => { e.target._dirty = true; set(e.target.value); } }, c.options.map((o) => h("option", { value: o.value }, o.text))));
   if (c.kind === "check")
     return h("div", { class: "lk-field lk-stacked" }, h("label", { for: id }, h("input", { type: "checkbox", id, "data-id": c.id, checked: c.value, onchange: (e) => set(e.target.checked) }), c.text));
   if (c.kind === "choice")
@@ -163,6 +163,8 @@ function render({ model, el }) {
     root.setAttribute("role", "group");
     root.setAttribute("aria-label", view.label || "");
     const after = h("div", null, blocks(view.blocks || [], send));
+    // A choice that is still on its way must not jump back: arrow keys are faster than the kernel.
+    for (const s of root.querySelectorAll("select")) if (!latest.has(s.dataset.id)) s._dirty = false;
     const active = root.getRootNode().activeElement, held = root.contains(active) ? active.dataset.id : null;
     dom = patch(root, dom, before, after);
     if (held && (active.dataset.id !== held || active.disabled)) refocus(root, held);
