@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
 from labkit.cluster.store import Store
 from labkit.cluster.store_errors import ApiError
 from labkit.cluster.store_types import COSCHEDULING_POD_GROUP, GROUP_VERSIONS
