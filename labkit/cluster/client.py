@@ -165,7 +165,7 @@ class StoreClient:
 
     def create_event(self, event: Json) -> None:
         """Store an event of either API group."""
-        self.store.create(event, options=self._options)
+        self.store.create(event, options=self._options, copy=False)
 
     def watch(
         self,

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from labkit.engine.cache import Cache
+from labkit.engine.derived import copy_facts
 from labkit.engine.failures import Failures
 from labkit.engine.framework import Framework
 from labkit.engine.queue import SchedulingQueue
@@ -252,8 +253,7 @@ class Binding:
 def on_node(pod: Pod, node: str) -> Pod:
     """The pod as it is once it has that node."""
     copy = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node))
-    # Facts derived from the pod do not depend on its node: keep them.
-    copy.__dict__.update({k: v for k, v in pod.__dict__.items() if k not in ("_pod_info", "raw")})
+    copy_facts(pod, copy)
     return copy
 
 

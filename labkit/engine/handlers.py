@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from labkit.engine.cache import Cache
+from labkit.engine.derived import hand_on
 from labkit.engine.event_diff import node_events, pod_events
 from labkit.engine.framework import Framework
 from labkit.engine.informer import WATCHED, Informer, kind_of, typed
@@ -126,6 +127,7 @@ class Handlers:
         if before is None:
             self._appeared(pod)
         else:
+            hand_on(before, pod)
             self._changed(before, pod)
 
     def _ours(self, pod: Pod) -> bool:

@@ -14,7 +14,7 @@ _SERIES_WINDOW = 360.0
 
 def timestamp(seconds: float) -> str:
     """RFC 3339 with microseconds, as events carry it."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds")[:-6] + "Z"
 
 
 class Recorder:

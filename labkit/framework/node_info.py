@@ -21,9 +21,7 @@ class PodInfo:
 
     __slots__ = (
         "claim_keys",
-        "cpu",
         "host_ports",
-        "memory",
         "non_zero_cpu",
         "non_zero_memory",
         "pod",
@@ -63,6 +61,14 @@ class PodInfo:
             for v in pod.spec.volumes
             if v.persistent_volume_claim is not None or v.ephemeral is not None
         ]
+
+    def for_pod(self, pod: Pod) -> PodInfo:
+        """The same about another version of the pod that differs in nothing computed here."""
+        copy = PodInfo.__new__(PodInfo)
+        for name in PodInfo.__slots__:
+            setattr(copy, name, getattr(self, name))
+        copy.pod = pod
+        return copy
 
 
 def pod_info(pod: Pod) -> PodInfo:
