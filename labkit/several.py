@@ -161,7 +161,12 @@ class SeveralSchedulers:
     # --- what happens ---------------------------------------------------------------------------------------
 
     def _say(self, member: str, kind: str, pod: str = "", node: str = "", text: str = "") -> None:
-        self.log.append(Entry(round(self.now, 6), member, kind, pod, node, text))
+        saw: tuple[str, ...] = ()
+        there: tuple[str, ...] = ()
+        if kind == "decided" and node:
+            saw = tuple(p for p in self.counted(member).get(node, {}) if p != pod)
+            there = tuple(sorted(key for n, key in map(_place, self.pods()) if n == node))
+        self.log.append(Entry(round(self.now, 6), member, kind, pod, node, text, saw, there))
 
     def _log_of(self, identity: str) -> Callable[[str, str, str, str], None]:
         def log(kind: str, pod: str, node: str, text: str) -> None:
@@ -342,13 +347,7 @@ class SeveralSchedulers:
 
     def _end(self, identity: str, *, release: bool) -> list[Entry]:
         begin = len(self.log)
-        process = next((p for p in self._processes if p.member.identity == identity), None)
-        if process is None:
-            known = ", ".join(m.identity for m in self.members)
-            raise LabError(
-                t(f"there is no member {identity!r}", f"没有名为 {identity!r} 的成员"),
-                hint=t("members: ", "成员：") + known,
-            )
+        process = self._process(identity)
         if process.alive:
             process.alive = False
             if release and process.leads and process.lease is not None:
@@ -367,8 +366,34 @@ class SeveralSchedulers:
         )
 
     def queue(self, identity: str) -> Any:
-        """A member's queue as it stands."""
-        return next(p for p in self._processes if p.member.identity == identity).scheduler.view()
+        """A member's queue as it stands. LabError when there is no such member."""
+        return self._process(identity).scheduler.view()
+
+    def counted(self, identity: str) -> dict[str, dict[str, bool]]:
+        """What a member believes: node -> pods that it counts there; True for a pod that it has only assumed.
+
+        LabError when there is no such member.
+        """
+        cache = self._process(identity).scheduler.cache
+        return {
+            name: {info.pod.key: cache.is_assumed(info.pod) for info in sorted(node.pods, key=_key)}
+            for name, node in sorted(cache.nodes.items())
+        }
+
+    def state(self, identity: str) -> str:
+        """One of "working", "standing-by" (another one leads) or "stopped". LabError when there is no such member."""
+        process = self._process(identity)
+        return "stopped" if not process.alive else "working" if process.leads else "standing-by"
+
+    def _process(self, identity: str) -> _Process:
+        process = next((p for p in self._processes if p.member.identity == identity), None)
+        if process is None:
+            known = ", ".join(m.identity for m in self.members)
+            raise LabError(
+                t(f"there is no member {identity!r}", f"没有名为 {identity!r} 的成员"),
+                hint=t("members: ", "成员：") + known,
+            )
+        return process
 
     def pods(self) -> list[RawObject]:
         """All pods, as the API shows them."""
@@ -404,6 +429,17 @@ class SeveralSchedulers:
             f"<SeveralSchedulers：{len(self.members)} 个调度器，{s['bound']} 次绑定，{s['conflicts']} 次冲突，"
             f"{s['rejected']} 次被拒绝，t + {self.now:g} 秒>",
         )
+
+
+def _key(info: Any) -> str:
+    return str(info.pod.key)
+
+
+def _place(raw: RawObject) -> tuple[str, str]:
+    """The node on which a pod takes room, "" for none, and the pod."""
+    meta = raw["metadata"]
+    over = (raw.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+    return "" if over else raw["spec"].get("nodeName") or "", f"{meta.get('namespace')}/{meta['name']}"
 
 
 #: Seconds; kube-scheduler's defaults.

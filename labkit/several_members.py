@@ -37,6 +37,8 @@ class Entry:
     """Something that happened at `time` (virtual seconds since the start); `kind` is one of
 
     decided, bound, conflict, rejected, leading, standing-by, stopped, kubelet. `text` says more, in the cluster's words.
+    With a decision for a node come the other pods that the member counted on it (`saw`), and those that the API server
+    had there (`there`).
     """
 
     time: float
@@ -45,6 +47,8 @@ class Entry:
     pod: str = ""
     node: str = ""
     text: str = ""
+    saw: tuple[str, ...] = ()
+    there: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         where = f" → {self.node}" if self.node else ""

@@ -181,3 +181,32 @@ def test_members_that_cannot_be() -> None:
         overcommit().stop("c")
     with pytest.raises(InputError, match="Pod default/p"):
         SeveralSchedulers({"kind": "Pod", "metadata": {"name": "p", "namespace": "default"}, "spec": {}})
+
+
+def test_a_decision_says_what_its_scheduler_counted_and_what_was_there() -> None:
+    """b counts nothing on n1, where a has bound a pod; a second later both count it."""
+    lab = overcommit()
+    lab.run()
+    told = {e.member: (e.saw, e.there) for e in lab.log if e.kind == "decided"}
+    assert told == {"a": ((), ()), "b": ((), ("default/first",))}
+    assert lab.counted("b") == {"n1": {"default/first": False}}
+
+
+def test_an_assumed_pod_is_counted_as_assumed() -> None:
+    """Until the news of its own binding has arrived."""
+    lab = overcommit()
+    lab.step()
+    assert lab.counted("a") == {"n1": {"default/first": True}}
+    assert lab.counted("b") == {"n1": {}}
+    with pytest.raises(LabError, match="no member"):
+        lab.counted("c")
+
+
+def test_the_state_of_a_member() -> None:
+    """Works, stands by, has stopped."""
+    members = [Member(identity="a", leader_election=True), Member(identity="b", leader_election=True)]
+    lab = SeveralSchedulers([node("n1")], members)
+    assert (lab.state("a"), lab.state("b")) == ("working", "standing-by")
+    lab.stop("a")
+    lab.advance(10)
+    assert (lab.state("a"), lab.state("b")) == ("stopped", "working")
