@@ -6,12 +6,15 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from labkit.config import FeatureGates
 from labkit.engine.scheduler import Scheduler
 from labkit.engine.trace import Trace
 from labkit.engine.trace_text import table
 from labkit.framework.clock import VirtualClock
+from labkit.framework.plugin import plugin_name
 from labkit.i18n import t
 from labkit.objects.meta import RawObject
+from labkit.plugins.registry import IN_TREE
 
 if TYPE_CHECKING:
     from labkit.lab import Lab
@@ -153,7 +156,13 @@ def _decide(
             objects[kind] = []
     client = ScratchClient(objects)
     scheduler = Scheduler(
-        client, config, clock=VirtualClock(lab.clock.now()), trace="on", keep_traces=100_000
+        client,
+        config,
+        clock=VirtualClock(lab.clock.now()),
+        plugins=own_plugins(lab),
+        gates=gates_of(lab),
+        trace="on",
+        keep_traces=100_000,
     )
     client.scheduler = scheduler
     if current:
@@ -174,6 +183,29 @@ def _decide(
             break
         found[trace.pod] = trace
     return found
+
+
+def gates_of(lab: Lab) -> FeatureGates:
+    """The feature gates that `lab` runs with."""
+    return FeatureGates(lab.scheduler.services.gates)
+
+
+def own_plugins(lab: Lab) -> list[Any]:
+    """The plugins that are not in-tree, as a second scheduler takes them: a class if the lab's configuration names
+    it, otherwise the object that runs."""
+    named = {
+        ref.name
+        for profile in lab.scheduler.config.profiles
+        for plugin_set in profile.plugins.values()
+        for ref in plugin_set.enabled
+    }
+    found: dict[str, Any] = {}
+    for framework in lab.scheduler.frameworks.values():
+        for plugin in framework.all_plugins():
+            name = plugin_name(plugin)
+            if type(plugin) is not IN_TREE.get(name):
+                found.setdefault(name, type(plugin) if name in named else plugin)
+    return list(found.values())
 
 
 def _node(trace: Trace | None) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from labkit.engine.trace import Trace
     from labkit.lab import Lab
+    from labkit.several import SeveralSchedulers
     from labkit.widgets.base import LabWidget
 
 
@@ -89,3 +90,35 @@ def plugin_editor(lab: Lab, source: str, *, disable: tuple[str, ...] = ()) -> La
     from labkit.widgets.plugin_editor import PluginEditorController
 
     return LabWidget(PluginEditorController(lab, source, disable=disable))
+
+
+def config_editor(text: str, lab: Lab) -> LabWidget:
+    """A KubeSchedulerConfiguration, checked as you type: what kube-scheduler says, what would run, which pods move."""
+    from labkit.widgets.base import LabWidget
+    from labkit.widgets.config_editor import ConfigEditorController
+
+    return LabWidget(ConfigEditorController(lab, text))
+
+
+def domains_view(lab: Lab, pod: Any) -> LabWidget:
+    """Spread constraints and inter-pod terms, domain by domain, with controls for them. `pod` as in `filter_matrix`."""
+    from labkit.widgets.base import LabWidget
+    from labkit.widgets.domains_view import DomainsViewController
+
+    return LabWidget(DomainsViewController(lab, pod))
+
+
+def preemption_explorer(lab: Lab, pod: Any) -> LabWidget:
+    """For a pod that fits nowhere: candidate nodes with their victims, and what decides. `pod` as in `filter_matrix`."""
+    from labkit.widgets.base import LabWidget
+    from labkit.widgets.preemption_explorer import PreemptionExplorerController
+
+    return LabWidget(PreemptionExplorerController(lab, pod))
+
+
+def scheduler_race(several: SeveralSchedulers) -> LabWidget:
+    """Several schedulers on one cluster: who saw what, who bound, where they collide. It drives `several`."""
+    from labkit.widgets.base import LabWidget
+    from labkit.widgets.scheduler_race import SchedulerRaceController
+
+    return LabWidget(SchedulerRaceController(several))
