@@ -122,3 +122,11 @@ def scheduler_race(several: SeveralSchedulers) -> LabWidget:
     from labkit.widgets.scheduler_race import SchedulerRaceController
 
     return LabWidget(SchedulerRaceController(several))
+
+
+def gang_timeline(lab: Lab) -> LabWidget:
+    """A gang in virtual time: Reserve, the wait at Permit and how it ended, pod by pod. It drives the lab."""
+    from labkit.widgets.base import LabWidget
+    from labkit.widgets.gang_timeline import GangTimelineController
+
+    return LabWidget(GangTimelineController(lab))
