@@ -13,6 +13,7 @@ from __future__ import annotations
 from labkit.check.clusters import cluster
 from labkit.check.configs import configuration
 from labkit.check.plugins import HIDDEN, VISIBLE, filter_plugin, run, scenario, score_plugin
+from labkit.check.preempting import Plan, Running, pick_node, victims
 from labkit.check.queueing import queue_sort
 from labkit.check.report import Case, Exercise
 
@@ -21,11 +22,15 @@ __all__ = [
     "VISIBLE",
     "Case",
     "Exercise",
+    "Plan",
+    "Running",
     "cluster",
     "configuration",
     "filter_plugin",
+    "pick_node",
     "queue_sort",
     "run",
     "scenario",
     "score_plugin",
+    "victims",
 ]
