@@ -1,0 +1,1 @@
+"""Small controllers: workloads, nodes, garbage, volumes. `manager.ControllerManager` runs them all."""
