@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -192,7 +193,7 @@ def gates_of(lab: Lab) -> FeatureGates:
 
 def own_plugins(lab: Lab) -> list[Any]:
     """The plugins that are not in-tree, as a second scheduler takes them: a class if the lab's configuration names
-    it, otherwise the object that runs."""
+    it, otherwise a copy of the object that runs, which keeps its own handle."""
     named = {
         ref.name
         for profile in lab.scheduler.config.profiles
@@ -204,7 +205,7 @@ def own_plugins(lab: Lab) -> list[Any]:
         for plugin in framework.all_plugins():
             name = plugin_name(plugin)
             if type(plugin) is not IN_TREE.get(name):
-                found.setdefault(name, type(plugin) if name in named else plugin)
+                found.setdefault(name, type(plugin) if name in named else copy.copy(plugin))
     return list(found.values())
 
 

@@ -212,6 +212,8 @@ def test_a_misspelt_plugin_in_disabled_is_remarked(language: str) -> None:
 class Prefer:
     """Scores one node only."""
 
+    handle: Any = None
+
     def score(self, state: Any, pod: Any, node: Any) -> int:
         """100 for the busy one."""
         return 100 if node.name == "busy" else 0
@@ -224,9 +226,14 @@ def test_the_labs_own_plugins_and_gates_count() -> None:
     editor = ConfigEditorController(small_lab("web", plugins=[Prefer], config=named), named)
     assert editor.error is None
     assert [d.nodes for d in editor.result.differences] == [("busy", "busy")]
-    editor.handle("code", HEAD)
+    editor.handle("code", HEAD + "profiles: [{plugins: {score: {disabled: [{name: Prefer}]}}}]\n")
     assert [d.nodes for d in editor.result.differences] == [("busy", "idle")]
-    running = ConfigEditorController(small_lab("web", plugins=[Prefer()]), HEAD)
+    lab = small_lab("web", plugins=[Prefer()])
+    (own,) = (
+        p for p in lab.scheduler.frameworks["default-scheduler"].plugins("score") if isinstance(p, Prefer)
+    )
+    running = ConfigEditorController(lab, HEAD)
+    assert own.handle is lab.scheduler.frameworks["default-scheduler"]
     assert running.plugins["default-scheduler"]["score"][-1] == ("Prefer", 1)
     assert not running.result.changed
     gated = ConfigEditorController(small_lab(gates={"GenericWorkload": True, "GangScheduling": True}), HEAD)
