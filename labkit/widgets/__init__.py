@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from labkit.engine.trace import Trace
+    from labkit.extender.server import ExtenderServer
     from labkit.lab import Lab
     from labkit.several import SeveralSchedulers
     from labkit.widgets.base import LabWidget
@@ -130,3 +131,14 @@ def gang_timeline(lab: Lab) -> LabWidget:
     from labkit.widgets.gang_timeline import GangTimelineController
 
     return LabWidget(GangTimelineController(lab))
+
+
+def extender_inspector(source: Lab | ExtenderServer, lab: Lab | None = None) -> LabWidget:
+    """Calls of an HTTP extender: requests, answers, and what becomes of them, with switches.
+
+    `source`: a lab with extenders in its configuration, or a server, which is asked about the cluster of `lab`.
+    """
+    from labkit.widgets.base import LabWidget
+    from labkit.widgets.extender_inspector import ExtenderInspectorController
+
+    return LabWidget(ExtenderInspectorController(source, lab))
