@@ -21,6 +21,7 @@ from labkit.cluster.client import StoreClient
 from labkit.cluster.node_agent import NodeAgent
 from labkit.cluster.store import Store
 from labkit.cluster.store_types import COSCHEDULING_POD_GROUP
+from labkit.cluster.volume_agent import VolumeAgent
 from labkit.config import FeatureGates, SchedulerConfig, load_config
 from labkit.engine.queue import QueueView
 from labkit.engine.scheduler import Scheduler
@@ -69,6 +70,7 @@ class Lab:
         self.store = Store(self.clock, seed=seed, pod_groups=gates.enabled("GenericWorkload"))
         self.client = StoreClient(self.store, field_manager="labkit")
         self.agent = NodeAgent(self.store, self.clock)
+        self.volume_agent = VolumeAgent(self.store)
         self.config = config
         loaded = load_config(config, gates=gates)
         self.scheduler = Scheduler(

@@ -16,6 +16,7 @@ from labkit.check.plugins import HIDDEN, VISIBLE, filter_plugin, run, scenario, 
 from labkit.check.preempting import Plan, Running, pick_node, victims
 from labkit.check.queueing import queue_sort
 from labkit.check.report import Case, Exercise
+from labkit.check.reserving import reserving
 
 __all__ = [
     "HIDDEN",
@@ -29,6 +30,7 @@ __all__ = [
     "filter_plugin",
     "pick_node",
     "queue_sort",
+    "reserving",
     "run",
     "scenario",
     "score_plugin",

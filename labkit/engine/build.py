@@ -12,13 +12,13 @@ from labkit.framework.plugin import plugin_name
 from labkit.plugins.registry import IN_TREE
 
 
-class Registry(Mapping[str, type]):
-    """In-tree plugins plus the caller's classes; the caller's win."""
+class Registry(Mapping[str, Any]):
+    """In-tree plugins plus the caller's classes and objects; the caller's win."""
 
-    def __init__(self, extra: Iterable[type] = ()) -> None:
+    def __init__(self, extra: Iterable[Any] = ()) -> None:
         self._extra = {plugin_name(cls): cls for cls in extra}
 
-    def __getitem__(self, name: str) -> type:
+    def __getitem__(self, name: str) -> Any:
         return self._extra[name] if name in self._extra else IN_TREE[name]
 
     def __contains__(self, name: object) -> bool:
@@ -40,14 +40,23 @@ def build_frameworks(
 ) -> dict[str, Framework]:
     """One Framework per profile, by scheduler name.
 
-    `plugins` are extra plugin classes (usable by name in the configuration) or objects (run in every profile, in
-    the place of the plugin with the same name). Raises ConfigError of stage "init".
+    `plugins` are extra plugin classes or objects. One that the configuration names runs where it says; any other
+    runs in every profile, at every point that it serves, in the place of a plugin with the same name.
+    Raises ConfigError of stage "init".
     """
     gates = gates or FeatureGates()
     services.gates = gates.as_dict()
     services.profiles = tuple(profile.scheduler_name for profile in config.profiles)
     given = list(plugins)
-    registry = Registry(p for p in given if isinstance(p, type))
+    named = _named(config)
+    objects = {
+        n: p for p in given if not isinstance(p, type) and (n := plugin_name(p)) in named and n not in IN_TREE
+    }
+    for plugin in given:
+        if isinstance(getattr(plugin, "handle", None), Framework):
+            # An object that ran before, in a lab that begins anew.
+            plugin.handle = None
+    registry = Registry([*(p for p in given if isinstance(p, type)), *objects.values()])
     points_by_name = build_profiles(config, gates, registry)
     found: dict[str, Framework] = {}
     kind: type[Framework] = Framework
@@ -63,7 +72,7 @@ def build_frameworks(
             services,
             percentage_of_nodes_to_score=profile.percentage_of_nodes_to_score,
         )
-        instances: dict[str, Any] = {}
+        instances: dict[str, Any] = dict(objects)
         points: Points = {}
         for point, entries in expanded.items():
             points[point] = [
@@ -73,10 +82,22 @@ def build_frameworks(
         framework.set_points(points)
         framework.placement = {p: points[p] for p in ("placement_generate", "placement_score") if p in points}
         for plugin in given:
-            if not isinstance(plugin, type):
+            name = plugin_name(plugin)
+            if name in objects:
+                if getattr(plugin, "handle", framework) is None:
+                    plugin.handle = framework
+            elif not isinstance(plugin, type):
                 framework.replace(plugin)
+            elif name not in named:
+                framework.replace(_instance(name, instances, registry, None, framework))
         found[profile.scheduler_name] = framework
     return found
+
+
+def _named(config: SchedulerConfig) -> set[str]:
+    """Plugins that some profile enables or disables by name."""
+    sets = [plugin_set for profile in config.profiles for plugin_set in profile.plugins.values()]
+    return {plugin.name for s in sets for plugin in s.enabled} | {name for s in sets for name in s.disabled}
 
 
 def _instance(name: str, made: dict[str, Any], registry: Registry, args: Any, framework: Framework) -> Any:

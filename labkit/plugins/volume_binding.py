@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -46,6 +46,9 @@ _NO_VOLUME = "node(s) didn't find available persistent volumes to bind"
 _NO_STORAGE = "node(s) did not have enough free storage"
 _GONE = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
 _UNBOUND_IMMEDIATE = "pod has unbound immediate PersistentVolumeClaims"
+
+
+_T = TypeVar("_T")
 
 
 class _State:
@@ -231,28 +234,29 @@ class VolumeBinding(Plugin):
     def _wait(self, pod: Pod, volumes: PodVolumes, node_name: str) -> None:
         assert self.handle is not None
         deadline = self.handle.clock.now() + self._timeout
+        pause = 0.05
         while not self._bound(volumes, node_name):
             if self.handle.clock.now() >= deadline or not isinstance(self.handle.clock, RealClock):
                 # Virtual time does not pass inside a call: controllers of the lab bind at once or not at all.
                 raise BinderError("context deadline exceeded")
-            time.sleep(1.0)
+            time.sleep(pause)
+            pause = min(1.0, 2 * pause)
 
     def _bound(self, volumes: PodVolumes, node_name: str) -> bool:
         assert self.handle is not None
-        objects = self.handle.objects
         node = self.handle.snapshot.by_name.get(node_name)
         if node is None:
             raise BinderError(f'failed to get node "{node_name}": node "{node_name}" not found')
         claims = [c for c, _ in volumes.static] + volumes.provision
         for claim in claims:
-            now = objects.get("PersistentVolumeClaim", claim.namespace, claim.name)
+            now = self._read("PersistentVolumeClaim", PersistentVolumeClaim, claim.name, claim.namespace)
             if now is None:
                 raise BinderError(not_found("persistentvolumeclaim", claim.name))
             if claim in volumes.provision:
                 self._still_selected(now, node_name)
             if not is_fully_bound(now):
                 return False
-            volume = objects.get("PersistentVolume", "", now.spec.volume_name)
+            volume = self._read("PersistentVolume", PersistentVolume, now.spec.volume_name or "", None)
             if volume is None:
                 return False
             if not volume_fits_node(volume, node.node):
@@ -260,6 +264,17 @@ class VolumeBinding(Plugin):
                     f'pv "{volume.name}" node affinity doesn\'t match node "{node_name}": no matching NodeSelectorTerms'
                 )
         return True
+
+    def _read(self, kind: str, cls: type[_T], name: str, namespace: str | None) -> _T | None:
+        # From the API: while this call waits, no news reach the informer.
+        assert self.handle is not None
+        try:
+            raw = self.handle.client.get(kind, name, namespace)
+        except Exception as e:
+            if getattr(e, "code", None) == 404:
+                return None
+            raise
+        return msgspec.convert(raw, cls)
 
     @staticmethod
     def _still_selected(claim: PersistentVolumeClaim, node_name: str) -> None:
