@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from labkit.check.clusters import cluster
 from labkit.check.configs import configuration
+from labkit.check.gangs import gang
 from labkit.check.plugins import HIDDEN, VISIBLE, filter_plugin, run, scenario, score_plugin
 from labkit.check.preempting import Plan, Running, pick_node, victims
 from labkit.check.queueing import queue_sort
@@ -28,6 +29,7 @@ __all__ = [
     "cluster",
     "configuration",
     "filter_plugin",
+    "gang",
     "pick_node",
     "queue_sort",
     "reserving",
