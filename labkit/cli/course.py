@@ -24,7 +24,10 @@ def register(app: typer.Typer) -> None:
         no_args_is_help=True, help="Release, collect, grade and report a course. nbgrader stays the engine."
     )
     app.add_typer(group, name="course")
+    from labkit.cli.course_settings import register as register_settings
+
     _register_before(group)
+    register_settings(group)
     _register_after(group)
 
 
@@ -35,11 +38,15 @@ def _register_before(group: typer.Typer) -> None:
     def init(
         folder: Annotated[Path, typer.Argument(help="a new folder")],
         lang: Annotated[str, typer.Option("--lang", help="en or zh")] = "en",
+        quiz: Annotated[str, typer.Option(help="practice or graded")] = "practice",
+        variants: Annotated[
+            bool, typer.Option("--variants", help="own numbers for every learner in graded quizzes")
+        ] = False,
     ) -> None:
         """Make a course folder from the modules."""
         from labkit.course.project import init_course
 
-        course = init_course(folder, lang)
+        course = init_course(folder, lang, quiz=quiz, variants=variants)
         typer.echo(
             t(f"Course {course.course_id} in {course.root}", f"课程 {course.course_id} 位于 {course.root}")
         )
@@ -54,9 +61,14 @@ def _register_before(group: typer.Typer) -> None:
         lang: Annotated[
             str | None, typer.Option("--lang", help="en, zh or both; default: the course's")
         ] = None,
+        student: Annotated[
+            list[str] | None,
+            typer.Option(help="also a folder of this learner's own, in release-to/; repeatable"),
+        ] = None,
+        roster: Annotated[Path | None, typer.Option(help="the same for every line of this file")] = None,
         course: Annotated[Path, typer.Option(help="the course folder")] = _HERE,
     ) -> None:
-        """Write the learners' version: solutions and hidden tests removed."""
+        """Write the learners' version: solutions and hidden tests removed, quizzes as the course's settings say."""
         from labkit.course.project import open_course
         from labkit.course.project import release as do_release
         from labkit.course.source import modules
@@ -66,22 +78,33 @@ def _register_before(group: typer.Typer) -> None:
         languages = {"both": ["en", "zh"], "en": ["en"], "zh": ["zh"], None: None}
         if lang not in languages:
             raise InputError("is neither en, zh nor both", field="--lang", value=lang)
+        students = [*(student or []), *(_lines(roster) if roster else [])]
         for name in [module] if module else modules():
-            made = do_release(opened, name, languages[lang])
+            made = do_release(opened, name, languages[lang], students=students)
             for language, folder in made.folders.items():
                 typer.echo(f"{made.module} ({language}): {folder}")
+            if made.students:
+                typer.echo(
+                    t(f"{len(made.students)} folders in", f"{len(made.students)} 个文件夹位于")
+                    + f" {opened.root / 'release-to'}"
+                )
 
     @group.command()
     def collect(
         path: Annotated[Path, typer.Argument(help="folder, zip, LMS download or exchange")],
         module: Annotated[str | None, typer.Option(help="when the names do not tell")] = None,
+        received: Annotated[
+            str | None, typer.Option(help="ISO time of handing in, where the exchange does not say it")
+        ] = None,
         course: Annotated[Path, typer.Option(help="the course folder")] = _HERE,
     ) -> None:
         """Take submissions in."""
         from labkit.course.collect import collect as do_collect
+        from labkit.course.late import parse_time
         from labkit.course.project import open_course
 
-        result = do_collect(open_course(course), path, module)
+        when = parse_time(received, "--received") if received else None
+        result = do_collect(open_course(course), path, module, received=when)
         typer.echo(t(f"{len(result.taken)} submissions taken", f"已收集 {len(result.taken)} 份提交"))
         for name, reason in result.refused:
             typer.echo(f"  ✕ {name}: {reason}")
@@ -238,19 +261,19 @@ def _register_after(group: typer.Typer) -> None:
 
 
 def _full_name(course: Course, module: str) -> str:
+    from labkit.cli.course_settings import full_name
+
+    return full_name(course.modules(), module)
+
+
+def _lines(roster: Path) -> list[str]:
     from labkit.errors import InputError
 
-    found = [m for m in course.modules() if m == module] or [
-        m for m in course.modules() if m.startswith(module)
-    ]
-    if len(found) != 1:
-        raise InputError(
-            "is no released module",
-            field="MODULE",
-            value=module,
-            hint="released: " + ", ".join(course.modules()),
-        )
-    return found[0]
+    try:
+        lines = roster.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as e:
+        raise InputError(f"cannot be read: {e}", file=str(roster)) from e
+    return [line.strip() for line in lines if line.strip()]
 
 
 def _with_submissions(course: Course) -> list[str]:

@@ -2,7 +2,8 @@
 
 Understood are: a folder or zip of student folders, nbgrader's exchange, Moodle's download
 (`Name_123_assignsubmission_file_/...`), Canvas's (`namesurname_123_456_03-resources.ipynb`), and single notebooks
-called `<student>_<module>.ipynb`. Archives are unpacked without trusting their paths or sizes.
+called `<student>_<module>.ipynb`. Archives are unpacked without trusting their paths or sizes. When something was
+handed in is what the exchange or the instructor says, never a file that a learner uploaded.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ import shutil
 import tempfile
 import zipfile
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
+from labkit.course.late import parse_time, write_submitted
 from labkit.course.project import Course
 from labkit.errors import InputError
 
@@ -35,8 +38,13 @@ class Collected:
     refused: list[tuple[str, str]] = field(default_factory=list)
 
 
-def collect(course: Course, path: Path, module: str | None = None) -> Collected:
-    """Copy submissions in. A newer one of the same student replaces the older. Raises InputError for no such path."""
+def collect(
+    course: Course, path: Path, module: str | None = None, *, received: datetime | None = None
+) -> Collected:
+    """Copy submissions in. A newer one of the same student replaces the older. Raises InputError for no such path.
+
+    `received` is when they were handed in, for all that carry no time of the exchange.
+    """
     if not path.exists():
         raise InputError("does not exist", file=str(path))
     result = Collected()
@@ -49,7 +57,7 @@ def collect(course: Course, path: Path, module: str | None = None) -> Collected:
                 _unpack(path, root, result)
             else:
                 shutil.copyfile(path, root / path.name)
-        _Taker(course, module, result).take(root)
+        _Taker(course, module, result, received).take(root)
     return result
 
 
@@ -85,8 +93,10 @@ def _unpack(archive: Path, root: Path, result: Collected) -> None:
 
 
 class _Taker:
-    def __init__(self, course: Course, module: str | None, result: Collected) -> None:
-        self.course, self.module, self.result = course, module, result
+    def __init__(
+        self, course: Course, module: str | None, result: Collected, received: datetime | None
+    ) -> None:
+        self.course, self.module, self.result, self.received = course, module, result, received
         self.known = course.modules()
         if module is not None and module not in self.known:
             raise InputError(
@@ -123,7 +133,7 @@ class _Taker:
     def _folder(self, folder: Path) -> None:
         exchange, moodle = _EXCHANGE.match(folder.name), _MOODLE.match(folder.name)
         if exchange:
-            self._put(exchange["name"], exchange["module"], folder)
+            self._put(exchange["name"], exchange["module"], folder, _time(exchange["time"]))
             return
         student = moodle["name"] if moodle else folder.name
         inside = [m for m in self.known if (folder / m).is_dir()]
@@ -155,7 +165,7 @@ class _Taker:
                 return stem
         return self.known[0] if len(self.known) == 1 else None
 
-    def _put(self, student: str, module: str | None, folder: Path) -> None:
+    def _put(self, student: str, module: str | None, folder: Path, when: datetime | None = None) -> None:
         student = student.strip()
         if module is None or module not in self.known:
             self.result.refused.append((student, "it belongs to no module of this course that can be told"))
@@ -170,8 +180,21 @@ class _Taker:
             relative = file.relative_to(folder)
             if file.is_symlink() or not file.is_file() or any(p.startswith(".") for p in relative.parts):
                 continue
+            if str(relative) == "timestamp.txt":
+                continue
             (target / relative).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, target / relative)
         target.mkdir(parents=True, exist_ok=True)
+        handed_in = when or self.received
+        if handed_in is not None:
+            write_submitted(target, handed_in)
         if (student, module) not in self.result.taken:
             self.result.taken.append((student, module))
+
+
+def _time(text: str) -> datetime | None:
+    """The time in an exchange folder's name; None for one that is not understood."""
+    try:
+        return parse_time(text, "")
+    except InputError:
+        return None

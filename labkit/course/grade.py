@@ -12,19 +12,20 @@ import tempfile
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from labkit.course.box import BoxResult, Limits, isolation, require_posix, run_boxed
+from labkit.course.late import submitted_at
 from labkit.course.ledger import FAILED, GRADED, Ledger, Record, hash_of
-from labkit.course.marks import NOT_RUN, Marks, late_penalty, mark_notebook, quiz_points
+from labkit.course.marks import NOT_RUN, Marks, mark_notebook, quiz_marks
 from labkit.course.preflight import Checked, check_folder
 from labkit.course.project import Course
 from labkit.course.source import read_notebook, write_notebook
 from labkit.errors import InputError, LabError
 from labkit.i18n import LANGUAGE_FILE, language, t
+from labkit.quiz.graded import COURSE_FILE, OWN_BANKS
 
 #: How often a notebook is run again without the cell that ended its process.
 RETRIES = 2
@@ -120,8 +121,9 @@ class _Grader:
         self.course, self.module, self.limits, self.ledger = course, module, limits, ledger
         self.source_folder = course.root / "source" / module
         self.source = read_notebook(self.source_folder / f"{module}.ipynb")
-        self.source_hash = hash_of(self.source_folder)
-        self.settings = json.loads((course.root / "course.json").read_text(encoding="utf-8"))
+        self.late = course.settings.late_policy(module)
+        # A corrected key or another policy makes new marks.
+        self.source_hash = hash_of(self.source_folder, course.root / COURSE_FILE, course.root / OWN_BANKS)
         self.version = version("labkit")
         self.run_boxed = box or run_boxed
         self.box = isolation() if box is None else "kubernetes"
@@ -191,8 +193,10 @@ class _Grader:
             if job.result.ended == "stopped":
                 job.reason = "stopped"
                 return
-            student = job.student if self.settings.get("variants") else None
-            quizzes, job.quiz_problem = quiz_points(self.source, job.folder, student)
+            quizzes = quiz_marks(
+                self.source, job.folder, job.student, self.course.root, language=checked.language
+            )
+            job.quiz_problem = quizzes.problem
         with language(checked.language):
             self._fill(job.notebook, job.result)
         job.marks = mark_notebook(job.notebook, quizzes)
@@ -260,7 +264,7 @@ class _Grader:
         old = self.ledger.read(self.module, job.student)
         if record.status == GRADED and job.marks is not None:
             try:
-                self.book.save(job.student, job.notebook, job.marks, record, _submitted_at(job.folder))
+                self.book.save(job.student, job.notebook, job.marks, record, submitted_at(job.folder))
             except LabError as e:
                 record.status, record.reason = FAILED, e.message
             else:
@@ -316,11 +320,10 @@ class _Grader:
             record.notes = {c.id: c.note for c in job.marks.cells if c.note}
             if job.quiz_problem:
                 record.notes["quiz"] = job.quiz_problem
-            policy = {
-                **self.settings.get("late", {}).get("*", {}),
-                **self.settings.get("late", {}).get(self.module, {}),
-            }
-            record.late = late_penalty(job.marks.score, _submitted_at(job.folder), policy)
+            when = submitted_at(job.folder)
+            if when is None and self.late.due_for(job.student) is not None:
+                record.notes["late"] = t("when it was handed in is not known", "提交时间未知")
+            record.late = self.late.penalty(job.marks.score, job.student, when)
             record.score = round(job.marks.score - record.late, 4)
         return record
 
@@ -333,13 +336,3 @@ def _clean(output: dict[str, Any]) -> dict[str, Any]:
     if "data" in output:
         output = {**output, "data": {k: v for k, v in output["data"].items() if k != _WIDGET}}
     return output
-
-
-def _submitted_at(folder: Path) -> datetime | None:
-    """nbgrader's timestamp.txt."""
-    try:
-        text = (folder / "timestamp.txt").read_text(encoding="utf-8").strip().removesuffix("UTC").strip()
-        found = datetime.fromisoformat(text)
-    except (OSError, ValueError):
-        return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)

@@ -13,7 +13,6 @@ import resource
 import subprocess
 import sys
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -55,16 +54,16 @@ class Marks:
         return {c.id: c.points for c in self.cells}
 
 
-def mark_notebook(notebook: Any, quiz_points: dict[str, float]) -> Marks:
-    """Points of every graded cell; `quiz_points` are those of cells marked from the answers file."""
+def mark_notebook(notebook: Any, quizzes: QuizMarks) -> Marks:
+    """Points of every graded cell; `quizzes` are those of cells marked from the answers file."""
     marks = Marks()
     for cell in notebook.cells:
         mark = cell.metadata.get("nbgrader") or {}
         if not mark.get("grade") and not mark.get("task"):
             continue
         id, most = str(mark["grade_id"]), float(mark.get("points") or 0)
-        if id in quiz_points:
-            marks.cells.append(CellMark(id, min(quiz_points[id], most), most))
+        if id in quizzes.points:
+            marks.cells.append(CellMark(id, min(quizzes.points[id], most), most, quizzes.notes.get(id, "")))
         elif mark.get("solution") or mark.get("task"):
             untouched = mark.get("solution") and mark.get("checksum") == checksum(cell)
             marks.cells.append(
@@ -100,36 +99,48 @@ def cell_points(outputs: list[Any], most: float) -> tuple[float, str]:
     return most, ""
 
 
-def quiz_points(
-    source: Any, folder: Path, student: str | None, seconds: float = 60
-) -> tuple[dict[str, float], str]:
-    """Points of quiz cells from `folder/answers`, computed by a process of its own; and what went wrong.
+@dataclass
+class QuizMarks:
+    """Points of quiz cells, why not more, and what went wrong for all of them."""
+
+    points: dict[str, float] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
+    problem: str = ""
+
+
+def quiz_marks(
+    source: Any, folder: Path, student: str, course: Path, *, language: str = "en", seconds: float = 60
+) -> QuizMarks:
+    """Marks of quiz cells from `folder/answers`, computed by a process of its own with the course's key.
 
     A learner's YAML may be anything, so it is run under limits and cannot stop the others' marks.
     """
     wanted = quiz_cells(source)
     if not wanted:
-        return {}, ""
+        return QuizMarks()
+    nothing = dict.fromkeys(wanted, 0.0)
     if not (folder / "answers").is_dir():
-        return dict.fromkeys(wanted, 0.0), ""
-    asked = json.dumps({"cells": wanted, "folder": str(folder), "student": student})
+        return QuizMarks(nothing)
+    asked = {"cells": wanted, "folder": str(folder), "student": student, "course": str(course)}
     try:
         run = subprocess.run(
             [sys.executable, "-m", "labkit.course.marks"],
-            input=asked,
+            input=json.dumps(asked),
             capture_output=True,
             text=True,
             timeout=seconds,
             check=False,
             preexec_fn=_limit,
-            env={**os.environ, "PYTHONHASHSEED": "0"},
+            env={**os.environ, "PYTHONHASHSEED": "0", "LABKIT_LANG": language},
         )
         found = json.loads(run.stdout)
-        return {id: float(found[id]) for id in wanted}, ""
+        notes = {id: str(found[id][1]) for id in wanted if found[id][1]}
+        return QuizMarks({id: float(found[id][0]) for id in wanted}, notes)
     except subprocess.TimeoutExpired:
-        return dict.fromkeys(wanted, 0.0), "an answer took too long to run"
+        return QuizMarks(nothing, problem="an answer took too long to run")
     except (ValueError, KeyError, TypeError):
-        return dict.fromkeys(wanted, 0.0), "the answers could not be marked"
+        why = (run.stderr.strip().splitlines() or ["no reason given"])[-1][:200]
+        return QuizMarks(nothing, problem=f"the answers could not be marked: {why}")
 
 
 def _limit() -> None:
@@ -138,28 +149,20 @@ def _limit() -> None:
 
 
 def _quiz_process() -> None:
-    from labkit.quiz.session import score
+    from labkit.quiz.session import question_scores, score
 
     asked = json.load(sys.stdin)
-    folder = Path(asked["folder"])
-    points = {}
+    where: dict[str, Any] = {
+        "folder": Path(asked["folder"]),
+        "student": asked["student"],
+        "course": Path(asked["course"]),
+    }
+    found = {}
     for id, (bank, questions, most) in asked["cells"].items():
-        points[id] = score(bank, *questions, points=most, folder=folder, student=asked["student"])
-    print(json.dumps(points))
-
-
-def late_penalty(score: float, submitted: datetime | None, policy: dict[str, Any]) -> float:
-    """Points to take off. `policy`: `due` (ISO time), `per_day` (share of the score), `grace_minutes`, `most` (share)."""
-    if submitted is None or not policy.get("due"):
-        return 0.0
-    due = datetime.fromisoformat(str(policy["due"]))
-    due = due if due.tzinfo else due.replace(tzinfo=UTC)
-    late = submitted - due - timedelta(minutes=float(policy.get("grace_minutes", 0)))
-    if late <= timedelta(0):
-        return 0.0
-    days = -(-late // timedelta(days=1))
-    share = min(days * float(policy.get("per_day", 0)), float(policy.get("most", 1)))
-    return round(score * share, 4)
+        scores = question_scores(bank, *questions, **where) or []
+        notes = [f"{s.id}: {s.note or f'{round(s.fraction * 100)}%'}" for s in scores if s.fraction < 1]
+        found[id] = (score(bank, *questions, points=most, **where), "; ".join(notes))
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":

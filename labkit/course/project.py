@@ -11,9 +11,12 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from labkit.course.settings import Settings, changed, read_settings, write_settings
 from labkit.course.source import (
     build_language,
     modules,
@@ -26,9 +29,9 @@ from labkit.course.strip import CODE_STUB, TEXT_STUB, strip
 from labkit.course.workspace import support_files
 from labkit.errors import InputError, LabError
 from labkit.i18n import LANGUAGE_FILE, LANGUAGES, t
+from labkit.quiz.graded import COURSE_FILE, PRACTICE, banks_in, ship
 
 CONFIG_FILE = "nbgrader_config.py"
-SETTINGS_FILE = "course.json"
 
 CONFIG = '''"""nbgrader's configuration of this course. `labkit course` and `nbgrader` both read it."""
 
@@ -77,13 +80,17 @@ class Course:
     """A course folder on disk."""
 
     root: Path
-    language: str = "en"
-    course_id: str = "scheduler-lab"
+    settings: Settings
 
     @property
-    def settings(self) -> dict[str, str]:
-        """What `course.json` holds."""
-        return {"course_id": self.course_id, "language": self.language}
+    def language(self) -> str:
+        """The course's own language."""
+        return self.settings.language
+
+    @property
+    def course_id(self) -> str:
+        """nbgrader's id of the course."""
+        return self.settings.course_id
 
     def modules(self) -> list[str]:
         """Modules that this course has a source of."""
@@ -96,30 +103,35 @@ class Release:
 
     module: str
     folders: dict[str, Path] = field(default_factory=dict)
+    students: list[str] = field(default_factory=list)
 
 
 def open_course(root: Path) -> Course:
     """The course in `root`. Raises InputError when it is none."""
-    try:
-        settings = json.loads((root / SETTINGS_FILE).read_text(encoding="utf-8"))
-        return Course(root.resolve(), str(settings["language"]), str(settings["course_id"]))
-    except (OSError, ValueError, KeyError, TypeError) as e:
-        raise InputError(
-            "is not a course folder", file=str(root), hint=f"`labkit course init {root}` makes one"
-        ) from e
+    return Course(root.resolve(), read_settings(root))
 
 
-def init_course(root: Path, language: str = "en", *, course_id: str | None = None) -> Course:
+def init_course(
+    root: Path,
+    language: str = "en",
+    *,
+    course_id: str | None = None,
+    quiz: str = PRACTICE,
+    variants: bool = False,
+) -> Course:
     """Make a course from all modules. An existing course keeps its configuration and gradebook."""
     if language not in LANGUAGES:
         raise InputError("is neither 'en' nor 'zh'", field="--lang", value=language)
-    if (root / SETTINGS_FILE).exists():
+    if (root / COURSE_FILE).exists():
         return open_course(root)
     if root.exists() and any(root.iterdir()):
         raise InputError("is not empty and not a course", file=str(root), hint="choose a new folder")
-    course = Course(root.resolve(), language, course_id or _safe_id(root.resolve().name))
+    settings = changed(
+        root, Settings(course_id or _safe_id(root.resolve().name), language), quiz=quiz, variants=variants
+    )
+    course = Course(root.resolve(), settings)
     root.mkdir(parents=True, exist_ok=True)
-    (root / SETTINGS_FILE).write_text(json.dumps(course.settings, indent=1) + "\n", encoding="utf-8")
+    write_settings(root, settings)
     (root / CONFIG_FILE).write_text(
         CONFIG.format(course_id=course.course_id, code_stub=CODE_STUB, text_stub=TEXT_STUB), encoding="utf-8"
     )
@@ -152,14 +164,31 @@ def put_source(course: Course, module: str, *, root: Path | None = None) -> str:
     for relative, file in support_files(path.parent, course.language).items():
         (folder / relative).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(file, folder / relative)
+    _ship_quizzes(course, notebook, folder)
     return name
 
 
+def _ship_quizzes(course: Course, notebook: Any, folder: Path) -> None:
+    """What the quizzes of a notebook need beside it; being in `source/`, it is put back over a learner's own."""
+    banks = banks_in(str(c.source) for c in notebook.cells if c.cell_type == "code")
+    ship(banks, folder, course.root, course.settings.terms)
+
+
 def release(
-    course: Course, module: str, languages: list[str] | None = None, *, root: Path | None = None
+    course: Course,
+    module: str,
+    languages: list[str] | None = None,
+    *,
+    students: Iterable[str] = (),
+    root: Path | None = None,
 ) -> Release:
     """Release a module: nbgrader's `generate_assignment` for the course's language, the same stripped cells
-    for any other. Raises LabError with nbgrader's own complaint when it refuses."""
+    for any other, and for each of `students` a folder that knows its learner, so that the numbers of its quizzes are
+    that learner's. Raises LabError with nbgrader's own complaint when it refuses."""
+    students = list(students)
+    bad = [s for s in students if not s or "/" in s or "\\" in s or s.startswith(".")]
+    if bad:
+        raise InputError("cannot be a student's name", field="--student", value=bad[0])
     name = put_source(course, module, root=root)
     nbgrader(course, "generate_assignment", name, "--force", "--create")
     result = Release(name)
@@ -174,10 +203,27 @@ def release(
             for relative, file in support_files(source_path(name, root).parent, language).items():
                 (folder / relative).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(file, folder / relative)
+            _ship_quizzes(course, source, folder)
         info = {"language": language, "module": name, "course": course.course_id}
         (folder / LANGUAGE_FILE).write_text(json.dumps(info) + "\n", encoding="utf-8")
         result.folders[language] = folder
+    _release_to(course, result, students)
     return result
+
+
+def _release_to(course: Course, result: Release, students: list[str]) -> None:
+    """`release-to/<student>/<module>/`; in more than one language `<module>-zh/` beside it."""
+    for student in students:
+        for language, made in result.folders.items():
+            name = result.module if language == course.language else f"{result.module}-{language}"
+            folder = course.root / "release-to" / student / name
+            shutil.rmtree(folder, ignore_errors=True)
+            shutil.copytree(made, folder)
+            info = json.loads((folder / LANGUAGE_FILE).read_text(encoding="utf-8"))
+            (folder / LANGUAGE_FILE).write_text(
+                json.dumps({**info, "student": student}, ensure_ascii=False) + "\n", encoding="utf-8"
+            )
+        result.students.append(student)
 
 
 def nbgrader(course: Course, *arguments: str, timeout: float = 600) -> str:

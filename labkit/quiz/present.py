@@ -20,6 +20,7 @@ from labkit.quiz.model import (
     Multiple,
     Numeric,
     Order,
+    Parameter,
     PredictNode,
     Question,
     Scenario,
@@ -55,16 +56,34 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ShownBank(msgspec.Struct, frozen=True):
-    """A bank without keys: what `labkit course release` puts beside a graded notebook."""
+    """A bank without keys: what `labkit course release` puts beside a graded notebook.
+
+    `seed` is everybody's; empty where every learner has own numbers, which come from `parameters` and go into the
+    texts and, by question, into `scenarios` (`labkit.quiz.graded.variant`).
+    """
 
     id: str
     title: Text
     questions: list[Shown]
+    seed: str = ""
+    scenarios: dict[str, Scenario] = {}
+    parameters: dict[str, dict[str, Parameter]] = {}
 
 
 def present(question: AnyQuestion, seed: str) -> Shown:
     """The question as the learner with this seed sees it."""
-    question = instance(question, seed)
+    return _shown(instance(question, seed), seed)
+
+
+def template(question: AnyQuestion) -> Shown:
+    """The question with `${name}` where its numbers go, without what must be computed from them."""
+    if isinstance(question, PredictNode):
+        common = {"id": question.id, "kind": question.kind, "text": question.text, "topic": question.topic}
+        return Shown(**common, points=question.points, hint=question.hint)  # type: ignore[arg-type]
+    return _shown(question, "")
+
+
+def _shown(question: AnyQuestion, seed: str) -> Shown:
     common: dict[str, Any] = {
         "id": question.id,
         "kind": question.kind,
@@ -87,12 +106,17 @@ def present(question: AnyQuestion, seed: str) -> Shown:
     if isinstance(question, FixYaml):
         return Shown(**common, start=question.start, given=scenario_text(question.scenario))
     if isinstance(question, PredictNode):
-        names = node_names(question.scenario)
-        choices = [Choice(n, Text(n, n)) for n in names]
-        choices.append(Choice(NONE, Text("No node: it stays Pending", "没有节点：保持 Pending")))
-        return Shown(**common, choices=choices, given=scenario_text(question.scenario))
+        return Shown(
+            **common, choices=predict_choices(question.scenario), given=scenario_text(question.scenario)
+        )
     given = scenario_text(question.scenario) if isinstance(question, Numeric) and question.scenario else ""
     return Shown(**common, unit=getattr(question, "unit", ""), given=given)
+
+
+def predict_choices(scenario: Scenario) -> list[Choice]:
+    """Every node, and none."""
+    choices = [Choice(n, Text(n, n)) for n in node_names(scenario)]
+    return [*choices, Choice(NONE, Text("No node: it stays Pending", "没有节点：保持 Pending"))]
 
 
 def right_id(pair: str, question: Question) -> str:
@@ -144,7 +168,7 @@ def node_names(scenario: Scenario) -> list[str]:
 def shown_bank(bank: Bank, seed: str, ids: list[str] | None = None) -> ShownBank:
     """The bank (or some of its questions) for a learner, without keys."""
     questions = [bank.question(i) for i in ids] if ids else bank.questions
-    return ShownBank(bank.id, bank.title, [present(q, seed) for q in questions])
+    return ShownBank(bank.id, bank.title, [present(q, seed) for q in questions], seed)
 
 
 def write_shown(shown: ShownBank, path: Path) -> None:

@@ -13,7 +13,7 @@ import msgspec
 import yaml
 
 from labkit.errors import InputError
-from labkit.quiz.model import Question, Scenario
+from labkit.quiz.model import Parameter, Question, Scenario
 
 API_VERSION = "kubescheduler.config.k8s.io/v1"
 _PLACE = re.compile(r"\$\{(\w+)\}")
@@ -34,9 +34,14 @@ _POD_KEYS = {
 
 def draw(question: Question, seed: str) -> dict[str, Any]:
     """The question's parameters for a learner's seed; always the same for the same seed."""
-    digest = hashlib.sha256(f"{seed}/{question.id}".encode()).digest()
+    return draw_values(question.id, question.parameters, seed)
+
+
+def draw_values(id: str, parameters: Mapping[str, Parameter], seed: str) -> dict[str, Any]:
+    """Numbers for the question `id`, which itself need not be at hand."""
+    digest = hashlib.sha256(f"{seed}/{id}".encode()).digest()
     rng = random.Random(int.from_bytes(digest[:8], "big"))
-    return {name: rng.choice(p.values()) for name, p in sorted(question.parameters.items())}
+    return {name: rng.choice(p.values()) for name, p in sorted(parameters.items())}
 
 
 def fill(value: Any, values: Mapping[str, Any]) -> Any:
