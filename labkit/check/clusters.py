@@ -44,15 +44,30 @@ def cluster(seed: int, *, nodes: int = 4, placed: int = 5, taints: bool = False)
         # A pod without requests is where many sums go wrong.
         web = {"labels": {"app": "web"}}
     if taints:
-        tolerated = rng.sample(_TAINTS, rng.randint(0, 2))
+        tolerated = rng.sample(_TAINTS, rng.randint(0, 3))
         web["spec"] = {"tolerations": [_toleration(taint, rng) for taint in tolerated]}
     return {"nodes": found, "placed": there, "pods": {"web": web}}
 
 
 def _toleration(taint: dict[str, str], rng: random.Random) -> dict[str, str]:
-    if "value" not in taint or rng.random() < 0.4:
-        return {"key": taint["key"], "operator": "Exists"}
-    return {"key": taint["key"], "operator": "Equal", "value": taint["value"], "effect": taint["effect"]}
+    """One that tolerates the taint, or differs in the one field that a careless comparison leaves out."""
+    whole = {
+        "key": taint["key"],
+        "operator": "Equal",
+        "value": taint.get("value", ""),
+        "effect": taint["effect"],
+    }
+    other = "NoSchedule" if taint["effect"] != "NoSchedule" else "NoExecute"
+    return rng.choice(
+        [
+            whole,
+            {"key": taint["key"], "operator": "Exists"},
+            {"key": taint["key"], "value": taint.get("value", "")},
+            {"operator": "Exists", "effect": taint["effect"]},
+            {**whole, "value": "other"},
+            {**whole, "effect": other},
+        ]
+    )
 
 
 def node_rows(scenario: dict[str, Any]) -> list[list[str]]:

@@ -146,22 +146,28 @@ def scenario(
     """With these plugins beside the default ones, pods must get these decisions.
 
     `given` is `{nodes, placed, pods, objects}` in short form, `expect` facts of the trace by pod, as in question
-    banks: `{"web": {"bound": "n2", "filter.n1.plugin": "MyFilter"}}`. One case a fact.
+    banks: `{"web": {"bound": "n2", "filter.n1.plugin": "MyFilter"}}`. One case a fact. An attempt that ends in an
+    error holds none of its pod's facts, unless one of them speaks of an error.
     """
     from labkit.quiz.evidence import look_up
 
     exercise = Exercise(points)
+    traces: dict[str, Trace] = {}
     decisions: dict[str, Any] = {}
     failed: Exception | None = None
     try:
-        decisions = {n: trace.to_dict() for n, trace in run(plugins, given, only=only).items()}
+        traces = run(plugins, given, only=only)
+        decisions = {n: trace.to_dict() for n, trace in traces.items()}
     except Exception as e:
         failed = e
     for pod, facts in expect.items():
+        of_error = any("error" in path.lower() or wanted == "Error" for path, wanted in facts.items())
         for path, wanted in facts.items():
             with exercise.case(f"{name[0]}: {pod} {path}", f"{name[1]}：{pod} {path}", hint=hint) as case:
                 if failed is not None:
                     raise failed
+                if pod in traces and not of_error:
+                    _no_error(case, traces[pod])
                 decision = decisions.get(pod, {})
                 if decision.get("message"):
                     case.table(

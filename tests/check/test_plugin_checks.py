@@ -130,6 +130,37 @@ def test_decisions_of_a_scenario() -> None:
     assert check.scenario([Stub], given, expect, points=3).score == 0
 
 
+def test_an_error_holds_no_fact_that_it_meets_by_chance() -> None:
+    """A pod that an error keeps off is not placed either, which is no point; unless the error is what is asked for."""
+    given = {"nodes": {"n1": {"cpu": 4}}, "pods": {"web": {"cpu": 1}}}
+
+    class SaysFalse(Plugin):
+        def filter(self, state: Any, pod: Any, node: Any) -> Any:
+            return False
+
+    report = check.scenario([SaysFalse], given, {"web": {"bound": None}}, points=1)
+    assert report.score == 0
+    assert "SaysFalse.filter returned False (bool)" in report.text()
+    asked = {"web": {"bound": None, "filter.n1.code": "Error"}}
+    assert check.scenario([SaysFalse], given, asked, points=1).score == 1
+
+
+def test_tolerations_come_in_all_forms() -> None:
+    """Right ones, and ones that miss by a key, a value or an effect: a careless comparison is found out."""
+    seen = [
+        x
+        for s in (*check.VISIBLE, *check.HIDDEN)
+        for x in check.cluster(s, taints=True)["pods"]["web"]["spec"]["tolerations"]
+    ]
+    assert {frozenset(x) for x in seen} == {
+        frozenset(("key", "operator", "value", "effect")),
+        frozenset(("key", "operator")),
+        frozenset(("key", "value")),
+        frozenset(("operator", "effect")),
+    }
+    assert any(x.get("value") == "other" for x in seen)
+
+
 def test_generated_clusters_are_reproducible_and_varied() -> None:
     """The same seed, the same cluster; hidden ones are not the visible ones; some pods request nothing."""
     assert check.cluster(7) == check.cluster(7)
