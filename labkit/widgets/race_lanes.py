@@ -11,9 +11,10 @@ from labkit.widgets import view as v
 from labkit.widgets.view import Block
 
 #: So many moments fit beside each other; earlier ones are in the table.
-MOST = 12
+MOST = 8
 _OUTCOMES = ("bound", "conflict")
-_NODES = ("kubelet", "rejected")
+#: These belong to the moment of what went before.
+_FOLLOW = (*_OUTCOMES, "kubelet", "rejected", "standing-by")
 
 
 @dataclass
@@ -55,6 +56,16 @@ def said(entry: Entry) -> tuple[str | None, str]:
     return None, f"{pod} {entry.text}"
 
 
+def brief(entry: Entry) -> tuple[str | None, str]:
+    """The same for a narrow place: the pod's way is in the lane of its scheduler, at the same moment."""
+    status, text = said(entry)
+    if entry.kind == "rejected":
+        return status, reason(entry)
+    if entry.kind == "kubelet" and entry.text == "admitted":
+        return status, short(entry.pod)
+    return status, text.replace(" → ", "→")
+
+
 def reason(entry: Entry) -> str:
     """The kubelet's reason for a refusal: `OutOfcpu` from its message."""
     head, _, rest = entry.text.partition("enough resource: ")
@@ -67,13 +78,13 @@ def moments(log: Iterable[Entry], lanes: Sequence[str]) -> list[Moment]:
     for entry in log:
         if entry.member not in lanes:
             continue
-        follows = entry.kind in (*_OUTCOMES, *_NODES)
+        follows = entry.kind in _FOLLOW
         here = found[-1] if found else None
         taken = here is not None and entry.member in here.cells and entry.kind not in _OUTCOMES
         if here is None or here.time != entry.time or not follows or taken:
             here = Moment(entry.time)
             found.append(here)
-        here.cells[entry.member] = said(entry)
+        here.cells[entry.member] = brief(entry)
     return found
 
 
@@ -117,7 +128,7 @@ def _times(shown: Sequence[Moment], width: float) -> list[Block]:
     begin = 0
     for i in range(1, len(shown) + 1):
         if i == len(shown) or shown[i].time != shown[begin].time:
-            spans.append(v.span(begin * width, i * width, f"{shown[begin].time:g} s"))
+            spans.append(v.span(begin * width, i * width, f"{round(shown[begin].time, 1):g} s"))
             begin = i
     return spans
 
@@ -125,13 +136,13 @@ def _times(shown: Sequence[Moment], width: float) -> list[Block]:
 def log_table(log: Sequence[Entry], most: int = 200) -> Block:
     """Everything in words, the latest first."""
     columns = [
-        v.column(t("Time (s)", "时间（秒）"), num=True),
         v.column(t("Who", "谁")),
+        v.column(t("Time (s)", "时间（秒）"), num=True),
         v.column(t("What", "做了什么")),
         v.column(t("In the cluster's words", "集群的原话")),
     ]
     rows = [
-        v.row(f"{e.time:g}", e.member, _cell(e), e.text if e.kind != "kubelet" else None)
+        v.row(e.member, f"{e.time:.1f}", _cell(e), e.text if e.kind != "kubelet" else None)
         for e in list(log)[: -most - 1 : -1]
     ]
     return v.table(columns, rows)

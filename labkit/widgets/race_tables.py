@@ -55,9 +55,9 @@ def decisions(several: SeveralSchedulers) -> Block:
     if not attempts:
         return v.card(title, v.text(t("– nobody has decided yet", "– 还没有人做决定"), mute=True))
     columns = [
-        v.column(t("Time (s)", "时间（秒）"), num=True),
-        v.column(t("Scheduler", "调度器")),
         v.column(t("Decision", "决定")),
+        v.column(t("Scheduler", "调度器")),
+        v.column(t("Time (s)", "时间（秒）"), num=True),
         v.column(t("It counted there", "它以为那里有")),
         v.column(t("Was there", "其实有")),
         v.column(t("Outcome", "结果")),
@@ -70,9 +70,9 @@ def decisions(several: SeveralSchedulers) -> Block:
             there = v.strong(there)
         rows.append(
             v.row(
-                f"{e.time:g}",
-                e.member,
                 where,
+                e.member,
+                f"{e.time:.1f}",
                 _list(e.saw) if e.node else None,
                 there if e.node else None,
                 _outcome(several, e),
