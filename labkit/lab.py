@@ -18,10 +18,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from labkit.cluster.client import StoreClient
-from labkit.cluster.node_agent import NodeAgent
+from labkit.cluster.controllers.background import background
 from labkit.cluster.store import Store
 from labkit.cluster.store_types import COSCHEDULING_POD_GROUP
-from labkit.cluster.volume_agent import VolumeAgent
 from labkit.config import FeatureGates, SchedulerConfig, load_config
 from labkit.engine.queue import QueueView
 from labkit.engine.scheduler import Scheduler
@@ -35,6 +34,7 @@ from labkit.plugin_switches import PluginSwitches
 from labkit.reading import parse_duration, read_objects
 
 if TYPE_CHECKING:
+    from labkit.cluster.kubelet import Kubelets
     from labkit.engine.metrics import Metrics
     from labkit.what_if import WhatIf
 
@@ -46,6 +46,8 @@ class Lab:
 
     `config` is a KubeSchedulerConfiguration (YAML or dict), `plugins` are extra plugin classes or objects, `gates`
     are feature gates that differ from kube-scheduler's defaults, such as `{"GenericWorkload": True}`.
+    With `controllers` workloads make pods, nodes have kubelets (a pod runs a second after it was placed) that can be
+    stopped, and what loses its owner or its node goes.
     Everything is deterministic: the same calls with the same `seed` give the same decisions.
     """
 
@@ -58,19 +60,25 @@ class Lab:
         seed: int = 0,
         trace: str = "on",
         gates: Mapping[str, bool] | None = None,
+        controllers: bool = False,
     ) -> None:
         self._start = (cluster, config, list(plugins), seed, trace, FeatureGates(gates))
+        self._controllers = controllers
         self._counts = False
         self._log: list[Callable[[], Any]] = []
         self._setup()
+
+    @property
+    def given_plugins(self) -> list[Any]:
+        """The plugins with which the lab was made: classes and objects."""
+        return list(self._start[2])
 
     def _setup(self) -> None:
         cluster, config, plugins, seed, trace, gates = self._start
         self.clock = VirtualClock()
         self.store = Store(self.clock, seed=seed, pod_groups=gates.enabled("GenericWorkload"))
         self.client = StoreClient(self.store, field_manager="labkit")
-        self.agent = NodeAgent(self.store, self.clock)
-        self.volume_agent = VolumeAgent(self.store)
+        self.background = background(self.store, self.clock, controllers=self._controllers)
         self.config = config
         loaded = load_config(config, gates=gates)
         self.scheduler = Scheduler(
@@ -113,8 +121,12 @@ class Lab:
 
     def _apply(self, source: Any) -> list[str]:
         lines = [self._apply_one(document) for document in read_objects(source)]
-        self.scheduler.pump()
+        self._settle()
         return lines
+
+    def _settle(self) -> None:
+        self.background.step()
+        self.scheduler.pump()
 
     def _apply_one(self, document: Document) -> str:
         raw = copy.deepcopy(document.raw)
@@ -196,7 +208,29 @@ class Lab:
             if not hasattr(e, "code"):
                 raise
             raise LabError(str(getattr(e, "message", e))) from e
-        self.scheduler.pump()
+        self._settle()
+
+    def stop_node(self, name: str) -> None:
+        """The machine dies: its kubelet falls silent. Needs `Lab(..., controllers=True)`. LabError without such a node."""
+        self._do(lambda: self._kubelet(name).stop(name))
+
+    def start_node(self, name: str) -> None:
+        """It comes back. LabError as for `stop_node`."""
+        self._do(lambda: self._start_node(name))
+
+    def _start_node(self, name: str) -> None:
+        self._kubelet(name).start(name)
+        self._settle()
+
+    def _kubelet(self, name: str) -> Kubelets:
+        kubelets = self.background.kubelets
+        if kubelets is None:
+            raise LabError(
+                t("this lab has no kubelets", "这个实验环境没有 kubelet"), hint="Lab(..., controllers=True)"
+            )
+        if self._find("Node", name, None) is None:
+            raise LabError(t(f"there is no node {name!r}", f"没有名为 {name!r} 的节点"))
+        return kubelets
 
     def pods(self, namespace: str | None = None) -> list[RawObject]:
         """All pods, as the API shows them."""
@@ -238,7 +272,14 @@ class Lab:
 
     def schedule_one(self) -> Trace | None:
         """One attempt for the pod at the head of the queue; its trace, or None when nobody waits."""
-        found: Trace | None = self._do(lambda: self.scheduler.schedule_one())
+        found: Trace | None = self._do(self._attempt)
+        return found
+
+    def _attempt(self) -> Trace | None:
+        found = self.scheduler.schedule_one()
+        if self.background.step() and found is None:
+            # Controllers may have made pods meanwhile.
+            found = self.scheduler.schedule_one()
         return found
 
     step = schedule_one
@@ -249,7 +290,7 @@ class Lab:
 
     def _run(self, limit: int) -> list[Trace]:
         found: list[Trace] = []
-        while len(found) < limit and (trace := self.scheduler.schedule_one()) is not None:
+        while len(found) < limit and (trace := self._attempt()) is not None:
             found.append(trace)
         return found
 
@@ -260,8 +301,9 @@ class Lab:
 
     def _advance(self, seconds: float) -> list[Trace]:
         target = self.clock.now() + seconds
-        found: list[Trace] = []
-        self.scheduler.pump()
+        self._settle()
+        # Nothing waits for a first tick where controllers work.
+        found = self._run(100_000) if self._controllers else []
         while (due := self.clock.next_timer()) is not None and due <= target:
             self.clock.advance_to(due)
             found += self._run(100_000)

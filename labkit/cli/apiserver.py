@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 if TYPE_CHECKING:
     import typer
@@ -25,12 +25,24 @@ def register(app: typer.Typer) -> None:
         insecure_http: Annotated[
             bool, typer.Option("--insecure-http", help="plain HTTP without authentication, on loopback only")
         ] = False,
+        controllers: Annotated[
+            bool, typer.Option("--controllers", help="run controllers and a kubelet for each node: workloads make pods, pods run")
+        ] = False,
+        scheduler: Annotated[
+            bool, typer.Option("--scheduler", help="run the lab's scheduler in this process: pods get nodes")
+        ] = False,
         seed: Annotated[str | None, typer.Option(help="fixes uids and generated names")] = None,
     ) -> None:
         """Serve the Kubernetes API: kubectl, Python clients and kube-scheduler work against it."""
         from labkit.cluster.apiserver import run_apiserver
 
+        def beside(store: Any) -> Any:
+            from labkit.cluster.controllers.plane import ControlPlane
+
+            return ControlPlane(store, controllers=controllers, scheduler=scheduler).stop
+
         run_apiserver(
             port, data_dir, host=host, tls=not insecure_http, token=token, kubeconfig=kubeconfig,
             allow_remote=allow_remote, seed=seed, announce=typer.echo,
+            beside=beside if controllers or scheduler else None, reap_pods=not controllers,
         )

@@ -231,8 +231,14 @@ def run_apiserver(
     announce: Callable[[str], None] = print,
     started: Callable[[ServerHandle], None] | None = None,
     stop: threading.Event | None = None,
+    beside: Callable[[Store], Callable[[], None]] | None = None,
+    reap_pods: bool = True,
 ) -> None:
-    """Serve a new or a kept cluster until SIGINT or SIGTERM (or `stop`). LabError for what cannot be used."""
+    """Serve a new or a kept cluster until SIGINT or SIGTERM (or `stop`). LabError for what cannot be used.
+
+    `beside` starts what is to run beside the server (controllers, kubelets) and returns the way to stop it.
+    `reap_pods`: as for `serve`; without it kubelets must end their pods.
+    """
     import signal
 
     store = Store(seed=seed if seed is not None else secrets.token_hex(8), data_dir=data_dir)
@@ -248,18 +254,21 @@ def run_apiserver(
             kubeconfig=kubeconfig,
             directory=directory,
             allow_remote=allow_remote,
-            reap_pods=True,
+            reap_pods=reap_pods,
         ) as handle:
             if threading.current_thread() is threading.main_thread():
                 for number in (signal.SIGINT, signal.SIGTERM):
                     signal.signal(number, lambda *_: ended.set())
             budgets = DisruptionCounter(store)
+            end_others = beside(store) if beside is not None else None
             announce(f"serving {handle.url}")
             announce(f"export KUBECONFIG={handle.kubeconfig_path}")
             if started is not None:
                 started(handle)
             while handle.running and not ended.wait(0.5):
                 pass
+            if end_others is not None:
+                end_others()
             budgets.stop()
     finally:
         store.close()

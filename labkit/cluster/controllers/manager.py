@@ -7,18 +7,30 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from labkit.cluster.controllers.deployment import DeploymentController
+from labkit.cluster.controllers.eviction import TaintEvictionController
+from labkit.cluster.controllers.garbage import GarbageCollector
 from labkit.cluster.controllers.job import JobController
+from labkit.cluster.controllers.node_lifecycle import NodeLifecycleController
+from labkit.cluster.controllers.pod_garbage import PodGarbageCollector
 from labkit.cluster.controllers.replicaset import ReplicaSetController
+from labkit.cluster.controllers.statefulset import StatefulSetController
+from labkit.cluster.controllers.volumes import VolumeController
 from labkit.cluster.controllers.world import Controller, Json, Timers, World, key_of
 from labkit.cluster.store_errors import ApiError
 from labkit.framework.clock import RealClock
 
-#: What a cluster runs unless it is told otherwise.
+#: All of them; volumes apart, which a lab in virtual time must run while the scheduler waits for them.
 CONTROLLERS: tuple[Callable[[World], Controller], ...] = (
     DeploymentController,
     ReplicaSetController,
+    StatefulSetController,
     JobController,
+    NodeLifecycleController,
+    TaintEvictionController,
+    PodGarbageCollector,
+    GarbageCollector,
 )
+VOLUMES: tuple[Callable[[World], Controller], ...] = (VolumeController,)
 #: (type of event, old, new): as `Store.subscribe` calls back.
 Listener = Callable[[str, Json | None, Json | None], None]
 _IDLE_SECONDS = 0.5
@@ -38,7 +50,7 @@ class ControllerManager:
         client: Any,
         clock: Any,
         *,
-        controllers: Iterable[Callable[[World], Controller]] = CONTROLLERS,
+        controllers: Iterable[Callable[[World], Controller]] = (*CONTROLLERS, *VOLUMES),
     ) -> None:
         # Real timers run on threads of their own, and controllers are not made for that.
         self.timers: Any = Timers(clock.now) if isinstance(clock, RealClock) else clock
@@ -51,6 +63,7 @@ class ControllerManager:
             for kind in controller.kinds:
                 self._hearers.setdefault(kind, []).append(controller)
         self._watches: dict[str, Any] = {}
+        self._polled = -1
         self._wake = threading.Event()
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
@@ -81,6 +94,12 @@ class ControllerManager:
         return worked
 
     def _poll(self) -> bool:
+        store = getattr(self._client, "store", None)
+        if store is not None:
+            # Many watches, and most of the time nothing in any of them.
+            if store.version == self._polled:
+                return False
+            self._polled = store.version
         heard = False
         for kind in self._hearers:
             watch = self._watches.get(kind)

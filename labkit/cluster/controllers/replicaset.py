@@ -63,10 +63,11 @@ class ReplicaSetController(Controller):
                 self.mark_later(key_of(obj), seconds)
         conditions: list[Json] | None = None
         if failure is not None:
+            # The first message stays: each names another pod, and to write them all would never end.
             old = conditions_of(obj).get("ReplicaFailure")
-            conditions = [
-                condition("ReplicaFailure", True, "FailedCreate", failure.message, self.world.time(), old, "")
-            ]
+            message = old["message"] if old is not None else failure.message
+            now = self.world.time()
+            conditions = [condition("ReplicaFailure", True, "FailedCreate", message, now, old, "")]
         self.world.set_status(
             obj,
             {
