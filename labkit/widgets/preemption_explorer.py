@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 #: Nodes drawn as cards.
 _MOST_CARDS = 12
+_BESIDE = "minmax(0,1fr) 270px"
 _LOWEST, _HIGHEST = -(2**31), 10**9
 
 
@@ -45,6 +46,9 @@ class PreemptionExplorerController:
         if id == "pod":
             self._take(str(value))
         elif id == "priority":
+            if value == "":
+                # A number that is being typed: so far there is only its sign.
+                return
             self.priority = min(max(int(float(str(value))), _LOWEST), _HIGHEST)
         elif id == "never":
             self.never = bool(value)
@@ -74,10 +78,13 @@ class PreemptionExplorerController:
         sub = t(f"pod {key_of(self.pod)}", f"Pod {key_of(self.pod)}")
         blocks = [v.toolbar(t("Preemption explorer", "抢占探索器"), sub=sub)]
         shown: list[Block] = [v.verdict(verdict_text(self.found.trace), self._why(), status=self._status())]
-        if self.found.candidates:
-            shown += [self._picture(), candidates_table(self.found), criteria_table(self.found)]
-        blocks.append(v.grid("minmax(0,1fr) 270px", v.card(None, *shown), self._controls()))
-        if self.found.candidates:
+        if not self.found.candidates:
+            blocks.append(v.grid(_BESIDE, v.card(None, *shown), self._controls()))
+        else:
+            blocks.append(v.grid(_BESIDE, v.card(None, *shown, self._picture()), self._controls()))
+            compared = v.card(t("What is compared", "比较的内容"), candidates_table(self.found))
+            decided = v.card(t("What decides", "由什么决定"), criteria_table(self.found))
+            blocks += [compared, decided]
             blocks.append(victims_of(self.found, self.node, self.priority))
         if self.found.trace.node is None:
             blocks.append(others(self.found, [n["metadata"]["name"] for n in self.scene.nodes]))
@@ -125,14 +132,12 @@ class PreemptionExplorerController:
         return t(f"Decided by criterion {number}: {name}.", f"由标准 {number} 决定：{name}。")
 
     def _picture(self) -> Block:
-        cards = []
-        order = [c.node for c in self.found.ranked()]
-        for candidate in self.found.ranked()[:_MOST_CARDS]:
-            cards.append(self._card(candidate, order.index(candidate.node) + 1))
-        title = t("Candidates, best first (✕ leaves)", "候选节点，最好的在前（✕ 离开）")
-        return v.nodes([(title, cards)])
+        groups = []
+        for rank, candidate in enumerate(self.found.ranked()[:_MOST_CARDS], 1):
+            groups.append((t(f"Candidate {rank}", f"候选 {rank}"), [self._card(candidate)]))
+        return v.nodes(groups)
 
-    def _card(self, candidate: Candidate, rank: int) -> Block:
+    def _card(self, candidate: Candidate) -> Block:
         pods = self.found.pods.get(candidate.node, [])
         leaving = {p.uid for p in candidate.victims}
         total = self._capacity(candidate.node)
@@ -142,7 +147,7 @@ class PreemptionExplorerController:
             goes = pod.uid in leaving
             name = f"{'✕ ' if goes else ''}{pod.name} ({pod.priority})"
             if cpu:
-                parts.append(v.part(min(100 * cpu / max(total, 1), 100.0), name, "over" if goes else None))
+                parts.append(v.part(min(100 * cpu / max(total, 1), 100.0), name, "leaves" if goes else None))
             what = t("leaves", "离开") if goes else t("stays", "留下")
             words.append(f"{pod.name} ({pod.priority}, {cores(cpu)} CPU) {what}")
         won = candidate.node == self.found.nominated
@@ -150,17 +155,17 @@ class PreemptionExplorerController:
             candidate.node,
             figure=f"{cores(total)} CPU",
             meters=[v.meter(parts, label=f"{candidate.node}: {', '.join(words)}")],
-            tag=t("taken", "选中") if won else self._lost(candidate.node, rank),
+            tag=t("taken", "选中") if won else self._lost(candidate.node),
             status="pass" if won else "skip",
             win=won,
         )
 
-    def _lost(self, node: str, rank: int) -> str:
+    def _lost(self, node: str) -> str:
         criterion = self.found.out_at(node)
         if criterion is None:
-            return t(f"rank {rank}: equal", f"第 {rank}：并列")
+            return t("equal in everything", "完全相同")
         number = list(criteria()).index(criterion) + 1
-        return t(f"rank {rank}: out at criterion {number}", f"第 {rank}：在标准 {number} 落选")
+        return t(f"out at criterion {number}", f"在标准 {number} 落选")
 
     def _capacity(self, node: str) -> int:
         for raw in self.scene.nodes:

@@ -20,7 +20,9 @@ def criteria() -> dict[str, str]:
     return {
         "fewest PDB violations": t("fewest PDB violations", "违反的 PDB 最少"),
         "lowest highest victim priority": t("lowest highest victim priority", "受害者的最高优先级最低"),
-        "lowest sum of victim priorities": t("lowest sum of priorities", "优先级之和最小"),
+        "lowest sum of victim priorities": t(
+            "lowest sum of priorities (+ 2³¹ each)", "优先级之和最小（每个 + 2³¹）"
+        ),
         "fewest victims": t("fewest victims", "受害者最少"),
         "latest start of the most important victim": t(
             "latest start of the most important victim", "最重要的受害者启动得最晚"
@@ -31,11 +33,13 @@ def criteria() -> dict[str, str]:
 def candidates_table(found: DryRun) -> Block:
     """Candidates, best first, with what each criterion compares; ✕ where a node lost."""
     names = list(criteria())
+    days = {start_of(c.victims).partition("T")[0] for c in found.candidates}
+    day = days.pop() if len(days) == 1 else ""
     rows = []
     for candidate in found.ranked()[:_MOST_ROWS]:
         out = found.out_at(candidate.node)
         cells: list[Any] = []
-        for name, value in zip(names, _values(candidate), strict=True):
+        for name, value in zip(names, _values(candidate, day), strict=True):
             cells.append(v.mark("fail", value) if name == out else value)
         won = candidate.node == found.nominated
         victims = ", ".join(f"{p.name} ({p.priority})" for p in candidate.victims)
@@ -46,16 +50,13 @@ def candidates_table(found: DryRun) -> Block:
     columns = [
         v.column(t("Node", "节点")),
         v.column(t("Victims (priority)", "受害者（优先级）")),
-        v.column(t("1 PDB violations", "1 违反 PDB"), num=True),
-        v.column(t("2 Highest priority", "2 最高优先级"), num=True),
-        v.column(t("3 Sum of priorities", "3 优先级之和"), num=True),
-        v.column(t("4 Victims", "4 受害者数"), num=True),
-        v.column(t("5 Start of the most important", "5 最重要者的启动时间")),
+        v.column(t("1 PDBs", "1 PDB"), num=True),
+        v.column(t("2 Highest", "2 最高"), num=True),
+        v.column(t("3 Sum", "3 总和"), num=True),
+        v.column(t("4 Victims", "4 个数"), num=True),
+        v.column(t("5 Start", "5 启动"), num=True),
     ]
-    caption = t(
-        "✕ here the node lost. To the sum, 2³¹ is added for every victim: more victims always cost more.",
-        "✕ 节点在此落选。求和时每个受害者另加 2³¹：受害者越多，代价总是越大。",
-    )
+    caption = t("✕ here the node lost", "✕ 节点在此落选")
     return v.table(columns, rows, caption=caption)
 
 
@@ -71,7 +72,7 @@ def criteria_table(found: DryRun) -> Block:
         elif name == decided and len(kept) == 1:
             what = v.mark("pass", t("decides", "起决定作用"))
         else:
-            what = v.mark("now", t("compared", "已比较"))
+            what = v.mark("now", t("goes on", "继续比较"))
         rows.append(v.row(f"{number} {text}", what, _some(kept) if kept else None, win=name == decided))
     columns = [
         v.column(t("Criterion", "标准")),
@@ -167,15 +168,15 @@ def _no_candidate(found: DryRun, node: str) -> str:
     return t("not looked at: there are candidates enough", "没有查看：候选已经够多")
 
 
-def _values(candidate: Candidate) -> list[str]:
-    """What each criterion compares, as text."""
+def _values(candidate: Candidate, day: str) -> list[str]:
+    """What each criterion compares, as text. `day`: the date that all starts have in common."""
     priorities = [p.priority for p in candidate.victims]
     return [
         str(candidate.violations),
         str(priorities[0]),
         f"{sum(priorities)} + {len(priorities)} × 2³¹",
         str(len(priorities)),
-        start_of(candidate.victims).replace("T", " ").removesuffix("Z") or t("none: now", "无：现在"),
+        start_of(candidate.victims).removeprefix(f"{day}T").removesuffix("Z") or t("now", "现在"),
     ]
 
 

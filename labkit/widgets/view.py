@@ -115,7 +115,7 @@ def legend(items: Iterable[tuple[str, str]], *, label: str | None = None) -> Blo
 
 def part(width: float, text: str, kind: str | None = None) -> Block:
     """A stretch of a meter, `width` in percent; kind "new" (this decision), "maybe" (would fit here
-    as well) or "over" (would not fit)."""
+    as well), "over" (would not fit) or "leaves" (has to go)."""
     return {"width": round(width, 2), "text": text, "kind": kind}
 
 
