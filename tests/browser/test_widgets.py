@@ -21,8 +21,10 @@ CELLS = {
     "queue": "widgets.queue_view(Lab('three-zones'))",
     "filter": "widgets.filter_matrix(lab, 'web-7')",
     "score": "widgets.score_explorer(lab, 'web-7')",
+    "domains": "widgets.domains_view(lab, 'web-7')",
     "map": "widgets.cluster_map(lab)",
     "editor": f'widgets.plugin_editor(lab, "{PREFER}")',
+    "race": "from labkit.several import SeveralSchedulers\nwidgets.scheduler_race(SeveralSchedulers('two-schedulers'))",
 }
 
 #: In the page: every control without a name, every picture without a text, every table without headers.
@@ -73,10 +75,14 @@ def test_widgets_answer_in_the_browser(page: Any, lab_server: tuple[str, Path], 
     until("filter", "node(s) had untolerated taint(s)")
     drawn["score"].locator('input[data-id="weight.PodTopologySpread.on"]').uncheck()
     until("score", "web-7 → a2")
+    drawn["domains"].locator('select[data-id="when"]').select_option("DoNotSchedule")
+    until("domains", "3 > 1")
     code = drawn["editor"].locator("textarea")
     code.fill("class Broken:\n    def score(self")
     press("editor", "apply")
     drawn["editor"].locator(".lk-notice.lk-fail").wait_for()
+    press("race", "run")
+    until("race", "Nobody serves batch-scheduler" if language == "en" else "没有调度器负责 batch-scheduler")
     assert page.evaluate(UNNAMED) == []
     assert page.evaluate(TOO_WIDE) == []
     _shots(page, language)
