@@ -212,6 +212,12 @@ def test_another_time_out_can_be_asked_for() -> None:
     assert gang(Patient, points=1, timeout=600, seeds=(0,)).score == 1
 
 
+def test_what_the_broken_plugin_can_do_already_counts_a_fifth() -> None:
+    """Leaks passes three cases of weight 1: handed in unchanged, it gets 0.6 of 5.6."""
+    assert gang(Leaks, points=5.6, seeds=(0,), given=Leaks).score == 0.6
+    assert gang(Right, points=5.6, seeds=(0,), given=Leaks).score == 5.6
+
+
 def test_in_chinese() -> None:
     """Names and problems."""
     set_language("zh")
