@@ -67,8 +67,9 @@ class ExtenderInspectorController:
         self._number = 0
         self.chosen = 0
         self.scene = Scene(self.lab)
-        first = [*self.scene.waiting, *self.scene.placed]
-        self.pod = self.scene.pod(key_of(first[0]) if first else _WEB)
+        ready = [entry.pod for entry in self.lab.queue.active]
+        first = [*ready, *map(key_of, self.scene.waiting), *map(key_of, self.scene.placed)]
+        self.pod = self.scene.pod(first[0] if first else _WEB)
         self._watch_lab()
         self.trace: Trace = self._ask()
 

@@ -173,7 +173,7 @@ def _short_member(name: str, value: Any) -> Any:
         return kept if len(kept) == len(value) else {**kept, _MORE: _MORE}
     if name == "spec" and isinstance(value, dict) and "containers" in value:
         keys = ("containers", "nodeSelector", "priority", "schedulerName")
-        return {**{k: shorten(value[k]) for k in keys if k in value}, _MORE: _MORE}
+        return {**{k: _short_member(k, value[k]) for k in keys if k in value}, _MORE: _MORE}
     if name == "containers" and isinstance(value, list):
         return [{k: c[k] for k in ("name", "image", "resources") if k in c} for c in value]
     return shorten(value)
