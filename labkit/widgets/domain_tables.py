@@ -13,6 +13,8 @@ from labkit.widgets.trace import BOTTOM, TOP
 from labkit.widgets.view import Block
 
 _MOST_NODES = 6
+#: Kinds of rules that only score.
+_SCORED = ("soft", "wishes")
 
 
 def rule_card(rule: Rule, trace: Trace) -> Block:
@@ -27,22 +29,50 @@ def rule_card(rule: Rule, trace: Trace) -> Block:
     columns = _columns(rule)
     if left:
         rows.insert(TOP, v.row("…", *([None] * (len(columns) - 2)), t(f"{left} more", f"另外 {left} 个")))
-    items.append(v.table(columns, rows, caption=_caption(rule)))
+    items.append(v.table(columns, rows))
+    by_reason: dict[str, list[str]] = {}
+    for d in rule.domains if rule.kind not in _SCORED else ():
+        reason = verdict_of(rule, d, trace)[2]
+        if reason:
+            by_reason.setdefault(reason, []).append(_name(d))
+    for reason, names in by_reason.items():
+        more = "" if len(names) <= TOP else ", …"
+        items.append(v.text(f"✕ {', '.join(names[:TOP])}{more}: {reason}"))
+    items.append(v.text(_footnote(rule), mute=True))
     return v.card(None, *items)
 
 
-def verdict_of(rule: Rule, domain: Domain, trace: Trace) -> tuple[str, str]:
-    """(status, words): what the engine's Filter said of the domain's nodes, for this rule's plugin.
+def rejections(trace: Trace) -> Block | None:
+    """Which plugin rejects which nodes, each node by the first one; None when nobody does."""
+    by_plugin: dict[str, list[str]] = {}
+    for node, status in trace.filter.items():
+        if not status.is_success:
+            by_plugin.setdefault(status.plugin or status.code.label, []).append(node)
+    parts = []
+    for plugin, nodes in by_plugin.items():
+        left = len(nodes) - _MOST_NODES
+        names = ", ".join(sorted(nodes)[:_MOST_NODES])
+        parts.append(
+            f"{plugin} ✕ {names}" + (t(f" and {left} more", f" 等 {len(nodes)} 个") if left > 0 else "")
+        )
+    return v.text(" · ".join(parts)) if parts else None
+
+
+def verdict_of(rule: Rule, domain: Domain, trace: Trace) -> tuple[str, str, str]:
+    """(status, word, reason): what the engine's Filter said of the domain's nodes, for this rule's plugin.
 
     A domain passes when one of its nodes does.
     """
     said = [s for n in domain.nodes if (s := trace.filter_by_plugin.get(n, {}).get(rule.plugin)) is not None]
     if not said:
-        return "skip", t("not asked", "未询问")
+        return "skip", t("not asked", "未询问"), ""
     if any(s.is_success for s in said):
-        return "pass", t("allowed", "允许")
+        return "pass", t("allowed", "允许"), ""
     status = said[0]
-    return ("fail" if status.is_rejected else "error"), ", ".join(status.reasons)
+    reason = ", ".join(status.reasons)
+    if status.is_rejected:
+        return "fail", t("rejected", "拒绝"), reason
+    return "error", t("error", "出错"), reason
 
 
 def _title(rule: Rule) -> str:
@@ -130,45 +160,46 @@ def _remarks(rule: Rule, trace: Trace) -> list[Block]:
 
 def _columns(rule: Rule) -> list[Block]:
     count = {
-        "together": t("Pods wanted", "想要的 Pod"),
-        "apart": t("Pods in the way", "妨碍的 Pod"),
-        "kept-out": t("Pods that object", "反对的 Pod"),
+        "together": t("Wanted", "想要"),
+        "apart": t("In the way", "妨碍"),
+        "kept-out": t("Objecting", "反对"),
         "wishes": t("Points", "分值"),
-    }.get(rule.kind, t("Matching pods", "匹配的 Pod"))
+    }.get(rule.kind, t("Pods", "Pod 数"))
     found = [
         v.column(t("Domain", "域")),
         v.column(count, num=True),
         v.column(t("Picture", "图示"), width="18%"),
     ]
     if rule.kind == "hard":
-        found.append(v.column(t("Skew there", "放这里的 skew")))
-    if rule.kind in ("soft", "wishes"):
-        found.append(v.column(t("Score 0 to 100", "得分 0 到 100"), num=True))
+        found.append(v.column("Skew"))
+    if rule.kind in _SCORED:
+        found.append(v.column(t("Score", "得分"), num=True))
     else:
         found.append(v.column(t("Verdict", "判定")))
-    found.append(v.column(t("Nodes, and who rejects them", "节点，以及谁拒绝了它们")))
+    found.append(v.column(t("Nodes", "节点")))
     return found
 
 
-def _caption(rule: Rule) -> str | None:
+def _footnote(rule: Rule) -> str:
     if rule.kind == "hard":
         return t(
-            "Verdict: of PodTopologySpread with all its constraints; a node may still fail another plugin",
-            "判定：PodTopologySpread 对全部约束的结论；节点仍可能被其他插件拒绝",
+            "Verdict: of PodTopologySpread with all its constraints. ✕ beside a node: this or another plugin rejects it. "
+            "★: chosen.",
+            "判定：PodTopologySpread 对全部约束的结论。节点旁的 ✕：被这个或其他插件拒绝。★：被选中。",
         )
     if rule.kind in ("together", "apart", "kept-out"):
         return t(
-            "Verdict: of InterPodAffinity with all its terms; a node may still fail another plugin",
-            "判定：InterPodAffinity 对全部条目的结论；节点仍可能被其他插件拒绝",
+            "Verdict: of InterPodAffinity with all its terms. ✕ beside a node: this or another plugin rejects it. "
+            "★: chosen.",
+            "判定：InterPodAffinity 对全部条目的结论。节点旁的 ✕：被这个或其他插件拒绝。★：被选中。",
         )
     return t(
-        "Score: of the plugin with all its rules, normalised; only nodes that passed every Filter have one",
-        "得分：插件按其全部规则得出，已归一化；只有通过所有 Filter 的节点才有",
+        "Score: of the plugin with all its rules, normalised. Only nodes that passed every Filter have one. ★: chosen.",
+        "得分：插件按其全部规则得出，已归一化。只有通过所有 Filter 的节点才有。★：被选中。",
     )
 
 
 def _row(rule: Rule, domain: Domain, trace: Trace, top: int) -> Block:
-    name = domain.value if domain.value is not None else t("(without the label)", "（没有这个标签）")
     cells: list[Any] = [domain.count, _picture(rule, domain, top)]
     if rule.kind == "hard":
         if domain.skew is None:
@@ -178,7 +209,7 @@ def _row(rule: Rule, domain: Domain, trace: Trace, top: int) -> Block:
         else:
             sign = ">" if domain.skew > rule.max_skew else "≤"
             cells.append(f"{domain.skew} {sign} {rule.max_skew}")
-    if rule.kind in ("soft", "wishes"):
+    if rule.kind in _SCORED:
         scores = [
             trace.scores[n].plugins[rule.plugin].normalized
             for n in domain.nodes
@@ -187,9 +218,13 @@ def _row(rule: Rule, domain: Domain, trace: Trace, top: int) -> Block:
         low, high = (min(scores), max(scores)) if scores else (None, None)
         cells.append(low if low == high else f"{low}–{high}")
     else:
-        cells.append(v.mark(*verdict_of(rule, domain, trace)))
+        cells.append(v.mark(*verdict_of(rule, domain, trace)[:2]))
     cells.append(_nodes(domain, trace))
-    return v.row(name, *cells, win=trace.node in domain.nodes)
+    return v.row(_name(domain), *cells, win=trace.node in domain.nodes)
+
+
+def _name(domain: Domain) -> str:
+    return domain.value if domain.value is not None else t("(without the label)", "（没有这个标签）")
 
 
 def _picture(rule: Rule, domain: Domain, top: int) -> Any:
@@ -217,7 +252,7 @@ def _nodes(domain: Domain, trace: Trace) -> str:
         elif status is None or status.is_success:
             found.append(f"{name} ✓")
         else:
-            found.append(f"{name} ✕ {status.plugin or status.code.label}")
+            found.append(f"{name} ✕")
     left = len(domain.nodes) - _MOST_NODES
     if left > 0:
         found.append(t(f"{left} more", f"另外 {left} 个"))

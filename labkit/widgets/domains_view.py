@@ -14,7 +14,7 @@ from labkit.i18n import t
 from labkit.objects.pod import Pod
 from labkit.widgets import pod_rules as edit
 from labkit.widgets import view as v
-from labkit.widgets.domain_tables import rule_card
+from labkit.widgets.domain_tables import rejections, rule_card
 from labkit.widgets.domains import Rule, rules
 from labkit.widgets.pod_rules import Json
 from labkit.widgets.scene import Scene, key_of, pod_options, without_node
@@ -143,7 +143,8 @@ class DomainsViewController:
 
     def view(self) -> list[Block]:
         """The decision, one card a rule, and the controls beside them."""
-        items: list[Block] = [v.card(None, verdict_block(self.trace))]
+        rejected = rejections(self.trace)
+        items: list[Block] = [v.card(None, verdict_block(self.trace), *([rejected] if rejected else []))]
         items += [rule_card(rule, self.trace) for rule in self.rules]
         if not self.rules:
             items.append(
