@@ -164,8 +164,11 @@ class SeveralSchedulers:
         saw: tuple[str, ...] = ()
         there: tuple[str, ...] = ()
         if kind == "decided" and node:
-            saw = tuple(p for p in self.counted(member).get(node, {}) if p != pod)
-            there = tuple(sorted(key for n, key in map(_place, self.pods()) if n == node))
+            counted = self._process(member).scheduler.cache.nodes.get(node)
+            keys = sorted(info.pod.key for info in counted.pods) if counted is not None else []
+            saw = tuple(key for key in keys if key != pod)
+            # Without copies: a cluster may have many pods.
+            there = tuple(sorted(k for k, raw in self.store.objects("Pod").items() if _place(raw) == node))
         self.log.append(Entry(round(self.now, 6), member, kind, pod, node, text, saw, there))
 
     def _log_of(self, identity: str) -> Callable[[str, str, str, str], None]:
@@ -435,11 +438,10 @@ def _key(info: Any) -> str:
     return str(info.pod.key)
 
 
-def _place(raw: RawObject) -> tuple[str, str]:
-    """The node on which a pod takes room, "" for none, and the pod."""
-    meta = raw["metadata"]
+def _place(raw: RawObject) -> str:
+    """The node on which a pod takes room, "" for none."""
     over = (raw.get("status") or {}).get("phase") in ("Succeeded", "Failed")
-    return "" if over else raw["spec"].get("nodeName") or "", f"{meta.get('namespace')}/{meta['name']}"
+    return "" if over else raw["spec"].get("nodeName") or ""
 
 
 #: Seconds; kube-scheduler's defaults.
