@@ -37,10 +37,13 @@ def gang(
     `given` is the broken plugin that is to be mended: what it can do already counts a fifth.
     """
     exercise = Exercise(points)
-    for number, seed in enumerate(seeds, 1):
-        for (en, zh), weight, story in _STORIES:
-            if given is not None and _passes(given, story, seed, timeout):
-                weight *= _AS_BEFORE
+    chosen = list(seeds)
+    weights = [
+        weight * (_AS_BEFORE if given is not None and _passes(given, story, chosen[0], timeout) else 1)
+        for _, weight, story in _STORIES
+    ]
+    for number, seed in enumerate(chosen, 1):
+        for ((en, zh), _, story), weight in zip(_STORIES, weights, strict=True):
             with exercise.case(f"{en} ({number})", f"{zh}（{number}）", weight=weight, hint=hint) as case:
                 _tell(case, plugin, story, seed, timeout)
     return exercise
