@@ -59,7 +59,7 @@ def make_demo(root: Path, module: str | None = None, *, notebooks: Path | None =
     return course, name
 
 
-def _solved(released: Any, source: Any, most: int = 99, before: str = "", after: str = "") -> Any:
+def solved(released: Any, source: Any, most: int = 99, before: str = "", after: str = "") -> Any:
     notebook = copy.deepcopy(released)
     answers = graded_cells(source)
     done = 0
@@ -88,7 +88,7 @@ def _first(notebook: Any, answer: bool) -> Any:
 
 
 def _copied(released: Any, source: Any) -> Any:
-    notebook = _solved(released, source)
+    notebook = solved(released, source)
     cell = _first(notebook, True)
     twin = copy.deepcopy(cell)
     twin["id"] = "copy-of-it"
@@ -97,7 +97,7 @@ def _copied(released: Any, source: Any) -> Any:
 
 
 def _deleted(released: Any, source: Any) -> Any:
-    notebook = _solved(released, source)
+    notebook = solved(released, source)
     notebook.cells.remove(_first(notebook, False))
     return notebook
 
@@ -109,15 +109,15 @@ def _edited(released: Any, source: Any) -> Any:
 
 
 _SUBMIT: dict[str, Callable[[Any, Any], Any]] = {
-    "ada": _solved,
-    "bo": _solved,
-    "chen": lambda r, s: _solved(r, s, most=1),
-    "eli": lambda r, s: _solved(r, s, after="while True:\n    pass"),
-    "fay": lambda r, s: _solved(r, s, after="import os\nos._exit(1)"),
+    "ada": solved,
+    "bo": solved,
+    "chen": lambda r, s: solved(r, s, most=1),
+    "eli": lambda r, s: solved(r, s, after="while True:\n    pass"),
+    "fay": lambda r, s: solved(r, s, after="import os\nos._exit(1)"),
     "gus": _copied,
     "han": _deleted,
     "ida": _edited,
-    "jo": _solved,
-    "kim": _solved,
-    "li": lambda r, s: _solved(r, s, before="import warnings\nwarnings.warn('careful')"),
+    "jo": solved,
+    "kim": solved,
+    "li": lambda r, s: solved(r, s, before="import warnings\nwarnings.warn('careful')"),
 }
