@@ -23,6 +23,7 @@ CELLS = {
     "score": "widgets.score_explorer(lab, 'web-7')",
     "domains": "widgets.domains_view(lab, 'web-7')",
     "map": "widgets.cluster_map(lab)",
+    "preemption": "widgets.preemption_explorer(Lab('full'), 'urgent-0')",
     "editor": f'widgets.plugin_editor(lab, "{PREFER}")',
     "race": "from labkit.several import SeveralSchedulers\nwidgets.scheduler_race(SeveralSchedulers('two-schedulers'))",
 }
@@ -77,6 +78,8 @@ def test_widgets_answer_in_the_browser(page: Any, lab_server: tuple[str, Path], 
     until("score", "web-7 → a2")
     drawn["domains"].locator('select[data-id="when"]').select_option("DoNotSchedule")
     until("domains", "3 > 1")
+    drawn["preemption"].locator('input[data-id="priority"]').fill("-10")
+    until("preemption", "6 No preemption victims found")
     code = drawn["editor"].locator("textarea")
     code.fill("class Broken:\n    def score(self")
     press("editor", "apply")
