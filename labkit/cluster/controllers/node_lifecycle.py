@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from labkit.cluster.controllers.world import Controller, Json, Key, World, key_of
+from labkit.cluster.controllers.world import Controller, Json, Key, World
 from labkit.cluster.store_times import format_time
 
 SOURCE = "node-controller"
@@ -32,6 +32,8 @@ class NodeLifecycleController(Controller):
         #: node -> (its last heartbeat, when that was seen).
         self._seen: dict[str, tuple[object, float]] = {}
         self._checks: dict[str, float] = {}
+        #: Nodes that are not Ready.
+        self._away: set[str] = set()
 
     def observe(self, kind: str, old: Json | None, new: Json | None) -> None:
         """A node, or its lease."""
@@ -41,14 +43,21 @@ class NodeLifecycleController(Controller):
         if kind == "Lease" and obj["metadata"].get("namespace") != _LEASES:
             return
         name = obj["metadata"]["name"]
-        if kind == "Node" and new is None:
+        self.mark(("", name))
+        if kind == "Lease":
+            return
+        if new is None:
             self._seen.pop(name, None)
             self._checks.pop(name, None)
-            # Whether all others are away too decides about their evictions.
-            for node in self.world.all("Node"):
-                self.mark(key_of(node))
-            return
-        self.mark(("", name))
+        was = len(self._away)
+        if new is not None and _away(new):
+            self._away.add(name)
+        else:
+            self._away.discard(name)
+        if len(self._away) != was or new is None or old is None:
+            # Whether all nodes are away decides about the evictions from each.
+            for one in sorted(self._away):
+                self.mark(("", one))
 
     def reconcile(self, key: Key) -> None:
         """Its age, its conditions, its taints."""
@@ -131,11 +140,6 @@ class NodeLifecycleController(Controller):
             # The version guards taints that somebody else is writing.
             version = {"resourceVersion": node["metadata"]["resourceVersion"]}
             self.world.patch(node, {"metadata": version, "spec": {"taints": [*kept, *added] or None}})
-        if any(e == "NoExecute" for _, e in wanted) != any(
-            _ours(t) and t["effect"] == "NoExecute" for t in before
-        ):
-            for other in self.world.all("Node"):
-                self.mark(key_of(other))
 
     def _wanted(self, node: Json) -> list[tuple[str, str]]:
         found = []
@@ -143,11 +147,7 @@ class NodeLifecycleController(Controller):
         if key:
             found.append((key, "NoSchedule"))
             # When nobody answers it is more likely the network that is broken: nothing is evicted then.
-            if any(
-                not _away(n)
-                for n in self.world.all("Node")
-                if n["metadata"]["name"] != node["metadata"]["name"]
-            ):
+            if self.world.keys("Node") - self._away - {node["metadata"]["name"]}:
                 found.append((key, "NoExecute"))
         for kind, taint in _BY_CONDITION.items():
             condition = _condition(node, kind)
