@@ -389,6 +389,12 @@ class Lab:
 
     # --- outward ----------------------------------------------------------------------------------------------
 
+    @staticmethod
+    def connect(kubeconfig: Any = None, *, context: str | None = None) -> Any:
+        """A live cluster behind a kubeconfig, to read and write; see `labkit.live_cluster.LiveCluster`."""
+        # By name: a live cluster gives labs, so it is built on them.
+        return importlib.import_module("labkit.live_cluster").LiveCluster.connect(kubeconfig, context=context)
+
     def serve(self, **options: Any) -> Any:
         """Put this cluster behind the Kubernetes API on a local port; see `labkit.cluster.apiserver.serve`."""
         from labkit.cluster.apiserver import serve

@@ -156,11 +156,14 @@ def _decide(
         except Exception:
             objects[kind] = []
     client = ScratchClient(objects)
+    names = {plugin_name(p) for p in plugins}
     scheduler = Scheduler(
         client,
         config,
         clock=VirtualClock(lab.clock.now()),
-        plugins=own_plugins(lab),
+        plugins=own_plugins(lab)
+        if current
+        else [*(p for p in own_plugins(lab) if plugin_name(p) not in names), *plugins],
         gates=gates_of(lab),
         trace="on",
         keep_traces=100_000,
@@ -173,7 +176,7 @@ def _decide(
     for framework in scheduler.frameworks.values():
         for name in disable:
             framework.remove(name, ["pre_score", "score"])
-        for plugin in plugins:
+        for plugin in plugins if current else ():
             framework.replace(plugin() if isinstance(plugin, type) else plugin)
     scheduler.plugins_changed()
     scheduler.load()
@@ -192,20 +195,21 @@ def gates_of(lab: Lab) -> FeatureGates:
 
 
 def own_plugins(lab: Lab) -> list[Any]:
-    """The plugins that are not in-tree, as a second scheduler takes them: a class if the lab's configuration names
-    it, otherwise a copy of the object that runs, which keeps its own handle."""
+    """The plugins that are not in-tree, as a second scheduler takes them: a class if the lab was given one that its
+    configuration names, otherwise a copy of the object that runs, which keeps its own handle."""
     named = {
         ref.name
         for profile in lab.scheduler.config.profiles
         for plugin_set in profile.plugins.values()
         for ref in plugin_set.enabled
     }
+    classes = {plugin_name(p) for p in lab.given_plugins if isinstance(p, type)}
     found: dict[str, Any] = {}
     for framework in lab.scheduler.frameworks.values():
         for plugin in framework.all_plugins():
             name = plugin_name(plugin)
             if type(plugin) is not IN_TREE.get(name):
-                found.setdefault(name, type(plugin) if name in named else copy.copy(plugin))
+                found.setdefault(name, type(plugin) if name in named & classes else copy.copy(plugin))
     return list(found.values())
 
 

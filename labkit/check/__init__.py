@@ -13,6 +13,7 @@ from __future__ import annotations
 from labkit.check.clusters import cluster
 from labkit.check.configs import configuration
 from labkit.check.gangs import gang
+from labkit.check.outcomes import Outcome, measure, outcome, play, workload
 from labkit.check.plugins import HIDDEN, VISIBLE, filter_plugin, run, scenario, score_plugin
 from labkit.check.preempting import Plan, Running, pick_node, victims
 from labkit.check.queueing import queue_sort
@@ -24,17 +25,22 @@ __all__ = [
     "VISIBLE",
     "Case",
     "Exercise",
+    "Outcome",
     "Plan",
     "Running",
     "cluster",
     "configuration",
     "filter_plugin",
     "gang",
+    "measure",
+    "outcome",
     "pick_node",
+    "play",
     "queue_sort",
     "reserving",
     "run",
     "scenario",
     "score_plugin",
     "victims",
+    "workload",
 ]

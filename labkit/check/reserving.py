@@ -233,8 +233,8 @@ def _no_waiting(case: Case, run: _Run) -> None:
 
 
 def _asks(case: Case, run: _Run) -> None:
-    _no_waiting(case, run)
     _no_error(case, run)
+    _no_waiting(case, run)
     _bound_hold(case, run)
 
 

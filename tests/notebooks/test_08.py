@@ -103,7 +103,11 @@ def test_wrong_tickets_are_told_what_is_wrong(answer: str, points: float, said: 
     ("answer", "points", "said"),
     [
         (WRITES_FIRST, 2, "the ledger: expected [('web', 'n1')], got [('web', 'n1'), ('web', 'n1')]"),
-        (BINDS_ALL, 2, "nodes and ledger: expected ({'web': 'n1'}, []), got ({'web': 'n1'}, [('web', 'n1')])"),
+        (
+            BINDS_ALL,
+            2,
+            "nodes and ledger: expected ({'web': 'n1'}, []), got ({'web': 'n1'}, [('web', 'n1')])",
+        ),
     ],
     ids=["writes before it binds", "binds everybody"],
 )
