@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from labkit.cluster.controllers.world import Controller, Json, Key, World
+from labkit.cluster.controllers.world import Controller, Json, Key, World, key_of
 from labkit.cluster.store_times import format_time
 
 SOURCE = "node-controller"
@@ -147,7 +147,7 @@ class NodeLifecycleController(Controller):
         if key:
             found.append((key, "NoSchedule"))
             # When nobody answers it is more likely the network that is broken: nothing is evicted then.
-            if self.world.keys("Node") - self._away - {node["metadata"]["name"]}:
+            if any(n not in self._away for _, n in self.world.keys("Node") - {key_of(node)}):
                 found.append((key, "NoExecute"))
         for kind, taint in _BY_CONDITION.items():
             condition = _condition(node, kind)
