@@ -199,6 +199,10 @@ def understood(shown: Shown, said: str) -> Any:
         return {left: _choice(shown, right) for left, right in pairs.items()}
     if shown.kind == "fix_yaml":
         return Path(said).read_text(encoding="utf-8")
+    from labkit.quiz.marking import parse_number
+
+    if parse_number(said) is None:
+        raise ValueError(t(f"{said!r} is no number", f"{said!r} 不是数字"))
     return said
 
 

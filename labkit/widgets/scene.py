@@ -21,6 +21,7 @@ from labkit.framework.cycle_state import CycleState
 from labkit.i18n import t
 from labkit.objects.node import Node
 from labkit.objects.pod import Pod
+from labkit.what_if import gates_of, own_plugins
 
 if TYPE_CHECKING:
     from labkit.lab import Lab
@@ -85,7 +86,8 @@ class Scene:
 
     def frameworks(self, config: Any = None) -> dict[str, Framework]:
         """Profiles on this scene, of `config` or as the lab runs them now."""
-        made = build_frameworks(load_config(self.lab.config if config is None else config), self._services)
+        loaded = load_config(self.lab.config if config is None else config)
+        made = build_frameworks(loaded, self._services, gates_of(self.lab), own_plugins(self.lab))
         if config is None:
             for name, framework in self.lab.scheduler.frameworks.items():
                 if name in made:

@@ -94,9 +94,9 @@ def test_each_language_is_written_in_it(module: str) -> None:
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_links_lead_to_files(module: str, language: str) -> None:
-    """Relative to the module's own folder, and not out of the project."""
+    """Relative to the module's own folder, and not out of the folder that learners get."""
     home = source_path(module).parent
-    root = home.parent.parent
+    root = home.parent
     missing = []
     for id, text in prose(module, language).items():
         for link in links(text):
