@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -30,6 +31,9 @@ TEXT = """%% prose title
 %% code ask
 from labkit.widgets.quiz import quiz
 quiz("part3", 8)
+
+%% code kinds
+quiz("part1", 26, 4, 5, 9, 11, 18)
 """
 NAME = "42-quiz"
 
@@ -98,6 +102,19 @@ def open_and_run(page: Any, url: str) -> None:
     page.locator(".lk").wait_for()
 
 
+def run_next(page: Any) -> Any:
+    """Run the second cell; its widget."""
+    page.locator(".jp-CodeCell .jp-InputArea-editor").nth(1).click()
+    for _ in range(6):
+        page.keyboard.press("Shift+Enter")
+        try:
+            page.locator(".lk").nth(1).wait_for(timeout=10_000)
+            break
+        except Exception:
+            page.locator(".jp-CodeCell .jp-InputArea-editor").nth(1).click()
+    return page.locator(".lk").nth(1)
+
+
 def picture(page: Any, name: str) -> None:
     """Keep a screenshot when LABKIT_SHOTS names a folder."""
     if os.environ.get("LABKIT_SHOTS"):
@@ -125,3 +142,90 @@ def test_answer_prove_reopen(lab_url: tuple[str, Path], page: Any) -> None:
     open_and_run(page, url)
     page.locator(".lk").get_by_text(re.compile("✓ (Right|正确)")).first.wait_for()
     assert page.locator(".lk").get_by_role("radio").nth(2).is_checked()
+
+
+@pytest.mark.parametrize("lab_url", ["en", "zh"], indirect=True)
+def test_every_kind_by_keyboard(lab_url: tuple[str, Path], page: Any) -> None:
+    """Order, match, multiple, YAML, number and node are answered with keys alone; each answer is stored."""
+    url, workspace = lab_url
+    open_and_run(page, url)
+    widget = run_next(page)
+    lang = widget.get_attribute("lang")
+    right = re.compile("✓ (Right|正确)")
+
+    def press(id: str, key: str = "Enter") -> None:
+        control = widget.locator(f'[data-id="{id}"]')
+        control.focus()
+        page.keyboard.press(key)
+
+    def checked(question: str, name: str) -> None:
+        press(f"{question}:submit")
+        widget.get_by_text(right).first.wait_for()
+        widget.scroll_into_view_if_needed()
+        picture(page, f"quiz-{name}-{lang}")
+
+    # Each item is moved to the top by its own button, the last one first; the focus goes along with it.
+    for wanted in ("c", "a", "d", "b"):
+        places = widget.locator('[data-id^="26:up."]')
+        at = places.evaluate_all("b => b.map(x => x.dataset.id)").index(f"26:up.{wanted}")
+        widget.locator(f'[data-id="26:up.{wanted}"]').focus()
+        for step in range(at):
+            page.keyboard.press("Enter")
+            page.wait_for_function(
+                "([id, at]) => [...document.querySelectorAll('[data-id^=\"26:up.\"]')]"
+                ".findIndex(x => x.dataset.id === id) === at",
+                arg=[f"26:up.{wanted}", at - step - 1],
+            )
+        if at:
+            # At the top "up" is switched off: the focus is on the item's other button.
+            assert page.evaluate("document.activeElement.dataset.id") == f"26:down.{wanted}"
+    checked("26", "order")
+    press("next")
+    for pair, text in (
+        ("new", "active queue|activeQ"),
+        ("too-big", "unschedulable pool"),
+        ("gated", "PreEnqueue"),
+        ("held", "in no queue|不在任何队列"),
+    ):
+        select = widget.locator(f'[data-id="4:match.{pair}"]')
+        options = select.locator("option").all_text_contents()
+        at = next(i for i, option in enumerate(options) if re.search(text, option))
+        select.focus()
+        for _ in range(at):
+            page.keyboard.press("ArrowDown")
+        page.wait_for_timeout(300)
+    checked("4", "match")
+    press("next")
+    boxes = widget.get_by_role("checkbox")
+    for index in (0, 1, 5):
+        boxes.nth(index).focus()
+        page.keyboard.press("Space")
+    checked("5", "multiple")
+    press("next")
+    code = widget.locator('[data-id="9:text"]')
+    code.focus()
+    page.keyboard.press("Control+Home")
+    for _ in range(code.input_value()[: code.input_value().index("value: gpu")].count("\n")):
+        page.keyboard.press("ArrowDown")
+    page.keyboard.press("End")
+    for _ in "gpu":
+        page.keyboard.press("Backspace")
+    page.keyboard.type("ml")
+    # Tab must lead out of the text: a keyboard user may not be caught in it.
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.dataset.id") != "9:text"
+    checked("9", "yaml")
+    press("next")
+    entry = widget.locator('[data-id="11:text"]')
+    entry.focus()
+    page.keyboard.type("7")
+    press("11:submit")
+    widget.get_by_text(re.compile("✕")).first.wait_for()
+    picture(page, f"quiz-number-{lang}")
+    press("next")
+    radios = widget.get_by_role("radio")
+    radios.nth(radios.count() - 1).focus()
+    page.keyboard.press("Space")
+    checked("18", "node")
+    stored = json.loads((workspace / NAME / "answers" / "part1.json").read_text())
+    assert json.dumps(stored).count('"response"') >= 6
