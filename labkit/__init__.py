@@ -1,6 +1,6 @@
 """Kubernetes Scheduler Lab: kube-scheduler 1.36, decision for decision, in Python.
 
-    from labkit import Lab
+from labkit import Lab
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Errors that a person sees.
 
-    LabError                what went wrong, and a hint that says what to do
-    └── InputError          something in a file or object: file, document, object, field, value
+LabError                what went wrong, and a hint that says what to do
+└── InputError          something in a file or object: file, document, object, field, value
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ class InputError(LabError, ValueError):
         where = ", ".join(place)
         return f"{where}: {message}" if where else message
 
-    def located(self, *, file: str | None = None, document: int | None = None, object: str | None = None) -> InputError:
+    def located(
+        self, *, file: str | None = None, document: int | None = None, object: str | None = None
+    ) -> InputError:
         """The same error with what is missing of its place filled in."""
         return InputError(
             self.problem,

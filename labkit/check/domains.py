@@ -7,6 +7,7 @@ what is missing. In every cluster at least one node passes and at least one does
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -65,7 +66,7 @@ def _anti(*terms: Json) -> Json:
 
 def _term_text(term: Json) -> str:
     app = term["labelSelector"]["matchLabels"]["app"]
-    where = f" {term['namespaces']}" if "namespaces" in term else ""
+    where = f" ({', '.join(term['namespaces'])})" if "namespaces" in term else ""
     return f"{app}{where} / {term['topologyKey'].rpartition('/')[2]}"
 
 
@@ -184,39 +185,38 @@ def _fill(w: _World, counts: Mapping[str, int], app: str = "web", **how: Any) ->
             w.put(f"{zone}{i % 2 + 1}" if zone != "c" else "c1", app, **how)
 
 
-def _uneven(w: _World, low: int, skew: int) -> tuple[str, str, str]:
-    """Zones (fullest, middle, emptiest): the fullest is too full, and pulls the average above the middle."""
-    full, middle, least = w.rng.sample("abc", 3)
-    _fill(w, {full: low + skew + 2, middle: low + skew, least: low})
-    return full, middle, least
+def _lopsided(w: _World, low: int, skew: int) -> str:
+    """One zone is too full, two are equal: the average says the same as the minimum. One of the two."""
+    full, other, least = w.rng.sample("abc", 3)
+    _fill(w, {full: low + skew + 2, other: low, least: low})
+    return least
 
 
 def _minimum(w: _World) -> None:
     skew = w.rng.randint(1, 2)
     _constrain(w, skew)
-    _uneven(w, w.rng.randint(1, 2), skew)
+    low = w.rng.randint(1, 2)
+    full, middle, least = w.rng.sample("abc", 3)
+    # The fullest zone pulls the average above the middle one.
+    _fill(w, {full: low + skew + 2, middle: low + skew, least: low})
 
 
 def _empty_zone(w: _World) -> None:
-    skew = w.rng.randint(1, 2)
-    _constrain(w, skew)
-    first, second, _ = w.rng.sample("abc", 3)
-    _fill(w, {first: skew, second: skew})
+    _constrain(w, 1)
+    _fill(w, dict.fromkeys(w.rng.sample("abc", 2), w.rng.randint(1, 3)))
     w.put("c1", "db")
 
 
 def _foreign(w: _World) -> None:
     skew = w.rng.randint(1, 2)
     _constrain(w, skew)
-    _, _, least = _uneven(w, 1, skew)
-    _fill(w, {least: skew + 4}, ns="other")
+    _fill(w, {_lopsided(w, 1, skew): skew + 4}, ns="other")
 
 
 def _leaving(w: _World) -> None:
     skew = w.rng.randint(1, 2)
     _constrain(w, skew)
-    _, _, least = _uneven(w, 1, skew)
-    _fill(w, {least: skew + 4}, leaving=True)
+    _fill(w, {_lopsided(w, 1, skew): skew + 4}, leaving=True)
 
 
 def _unlabelled(w: _World) -> None:
@@ -229,7 +229,7 @@ def _not_itself(w: _World) -> None:
     skew = w.rng.randint(1, 2)
     _constrain(w, skew, "db")
     full, middle, least = w.rng.sample("abc", 3)
-    _fill(w, {full: skew + 2, middle: skew + 1, least: 1}, "db")
+    _fill(w, {full: skew + 4, middle: skew + 1, least: 1}, "db")
 
 
 _SPREAD: tuple[_Family, ...] = (
@@ -314,7 +314,7 @@ def _compare(case: Case, plugin: Any, like: str, world: _World) -> None:
         [
             n,
             node.get("labels", {}).get(ZONE, "–"),
-            ", ".join(world.facts.get(n, [])) or "–",
+            _counted(world.facts.get(n, [])),
             _sign(wanted[n]),
             _sign(have[n]),
         ]
@@ -341,7 +341,8 @@ def _compare(case: Case, plugin: Any, like: str, world: _World) -> None:
 def _rule_text(web: Json) -> str:
     spec = web["spec"]
     for c in spec.get("topologySpreadConstraints", []):
-        return f"maxSkew {c['maxSkew']}, app={c['labelSelector']['matchLabels']['app']}"
+        app = c["labelSelector"]["matchLabels"]["app"]
+        return t(f"maxSkew {c['maxSkew']}, counts app={app}", f"maxSkew {c['maxSkew']}，计数对象 app={app}")
     terms = spec.get("affinity", _anti())["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
     return (
         "≠ " + "; ".join(_term_text(x) for x in terms) if terms else t("no term of its own", "自己没有条目")
@@ -350,3 +351,8 @@ def _rule_text(web: Json) -> str:
 
 def _sign(passed: bool) -> str:
     return "✓" if passed else "✕"
+
+
+def _counted(words: Iterable[str]) -> str:
+    found = Counter(words)
+    return ", ".join(f"{w} ×{n}" if n > 1 else w for w, n in found.items()) or "–"

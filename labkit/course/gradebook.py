@@ -73,8 +73,9 @@ class Book:
         """student -> (score with manual parts and penalty, maximum, still to be marked by a person)."""
         found = {}
         for submission in self._book.assignment_submissions(self.module):
+            # nbgrader's score is before the penalty.
             found[submission.student.id] = (
-                submission.score,
+                max(0.0, submission.score - (submission.late_submission_penalty or 0.0)),
                 submission.max_score,
                 bool(submission.needs_manual_grade),
             )

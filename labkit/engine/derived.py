@@ -36,4 +36,7 @@ def copy_facts(old: Pod, new: Pod) -> None:
 def _resized(pod: Pod) -> bool:
     """The status may say something about the pod's size."""
     s = pod.status
-    return bool(s.container_statuses or s.init_container_statuses or s.allocated_resources) or s.resources is not None
+    return (
+        bool(s.container_statuses or s.init_container_statuses or s.allocated_resources)
+        or s.resources is not None
+    )

@@ -188,7 +188,7 @@ class ConfigEditorController:
             )
         after = self.plugins[self.profile]
         items += [
-            v.heading(t("Weights", "权重")),
+            v.heading(t("Score plugins and their weights", "Score 插件及其权重")),
             weights_table(before, after),
             v.heading(t("Plugins by extension point", "各扩展点的插件")),
             points_table(before, after),

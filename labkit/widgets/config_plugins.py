@@ -101,8 +101,8 @@ def weights_table(now: Running, then: Running) -> Block:
         rows.append(v.row(name, old, shown, _weight_change(old, new)))
     columns = [
         v.column(t("Score plugin", "Score 插件")),
-        v.column(t("Weight in the lab now", "lab 现在的权重"), num=True),
-        v.column(t("Weight in this file", "本文件中的权重"), num=True),
+        v.column(t("lab now", "lab 现在"), num=True),
+        v.column(t("this file", "本文件"), num=True),
         v.column(t("Change", "变化")),
     ]
     return v.table(columns, rows)

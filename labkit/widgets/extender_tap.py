@@ -135,8 +135,9 @@ class Tap:
                 raise ExtenderCallError(
                     f'Post "{self.url(verb)}": dial tcp {address}: connect: connection refused'
                 )
-            response = self._transport.post(verb, body)
-            return response
+            answer: bytes = self._transport.post(verb, body)
+            response = answer
+            return answer
         except ExtenderCallError as e:
             error = str(e)
             raise

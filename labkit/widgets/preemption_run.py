@@ -116,7 +116,7 @@ def _record(plugin: DefaultPreemption, into: DryRun) -> None:
         return candidates, tried, errors
 
     # The scene has made this plugin for one decision: nobody else meets the wrapped method.
-    plugin.find_candidates = found  # type: ignore[method-assign]
+    plugin.find_candidates = found  # type: ignore[method-assign, assignment]
 
 
 def start_of(victims: Sequence[Pod]) -> str:

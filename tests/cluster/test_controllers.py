@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from labkit import Lab
+from labkit.cluster.store_times import seconds_of
 
 from tests.cluster.workloads import get, lab, names, patch, phases, reasons, template, workload
 
@@ -255,9 +256,12 @@ def test_a_job_completes() -> None:
 
 
 def test_a_job_fails_after_its_backoff_limit() -> None:
-    """One try and two more."""
+    """One try and two more, after 10 and 20 seconds."""
     it = lab(_job(exit_code=3, backoffLimit=2))
     it.advance(200)
+    starts = sorted(seconds_of(p["metadata"]["creationTimestamp"]) - it.clock.start for p in it.pods())
+    # One second to start, five to run.
+    assert starts == [0, 6 + 10, 16 + 6 + 20]
     assert phases(it) == ["Failed"] * 3
     assert reasons(get(it, "Job"))["Failed"] == ("True", "BackoffLimitExceeded")
 

@@ -114,9 +114,8 @@ def test_a_stateful_set_with_volumes(kubectl: Callable[..., str]) -> None:
     }
     sets = workload("StatefulSet", 2, "db", serviceName="db", volumeClaimTemplates=[claim])
     kubectl("apply", "-f", "-", objects=[storage, sets])
-    assert "partitioned roll out complete" in kubectl("rollout", "status", "sts/db", "--timeout=90s") or (
-        len(_pods(kubectl, "db")) == 2
-    )
+    told = kubectl("rollout", "status", "sts/db", "--timeout=90s")
+    assert "partitioned roll out complete: 2 new pods have been updated" in told
     assert [p["metadata"]["name"] for p in _pods(kubectl, "db")] == ["db-0", "db-1"]
     phases = kubectl("get", "pvc", "-o", "jsonpath={.items[*].status.phase}")
     assert phases == "Bound Bound"

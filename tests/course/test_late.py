@@ -16,7 +16,7 @@ from labkit.course.feedback import write_feedback
 from labkit.course.grade import grade
 from labkit.course.late import LatePolicy, submitted_at, write_submitted
 from labkit.course.project import Course, init_course, open_course, put_source, release
-from labkit.course.report import report_csv
+from labkit.course.report import export_marks, report_csv
 from labkit.course.settings import Settings, changed, read_settings, write_settings
 from labkit.course.source import read_notebook, write_notebook
 from labkit.errors import InputError
@@ -171,8 +171,10 @@ def test_the_penalty_is_everywhere_the_same(course: Course) -> None:
     from nbgrader.api import Gradebook
 
     with Gradebook(f"sqlite:///{course.root / 'gradebook.db'}") as book:
-        scores = {s.student.id: s.score for s in book.assignment_submissions(NAME)}
-        assert scores == {"punctual": 3, "late": 1.5, "extended": 3, "unknown": 3}
+        late = {s.student.id: s.late_submission_penalty for s in book.assignment_submissions(NAME)}
+        assert late == {"punctual": 0, "late": 1.5, "extended": 0, "unknown": 0}
+    exported = {r["student"]: r["score"] for r in csv.DictReader(io.StringIO(export_marks(course, "csv")))}
+    assert exported == {"punctual": "3", "late": "1.5", "extended": "3", "unknown": "3"}
     rows = {r["student"]: r for r in csv.DictReader(io.StringIO(report_csv(list(records.values()))))}
     assert (rows["late"]["late"], rows["late"]["score"]) == ("1.5", "1.5")
     write_feedback(course, NAME)

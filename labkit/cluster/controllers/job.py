@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from labkit.cluster.controllers.pods import condition, is_active, is_ready, phase, pod_from
+from labkit.cluster.controllers.pods import condition, ended_at, is_active, is_ready, phase, pod_from
 from labkit.cluster.controllers.world import Controller, Json, Key, key_of
 from labkit.cluster.store_times import format_time, seconds_of
 
 SOURCE = "job-controller"
+#: Seconds after the first failure, doubled with each further one.
+_FIRST_BACK_OFF, _LONGEST_BACK_OFF = 10.0, 600.0
 
 
 class JobController(Controller):
@@ -51,6 +53,10 @@ class JobController(Controller):
             self._end(job, started, len(succeeded), failed, reason)
             return
         missing = self._missing(job, active, succeeded)
+        wait = self._back_off(pods) if missing else 0.0
+        if wait > 0:
+            self.mark_later(key, wait)
+            missing = []
         for index in missing:
             self._create(job, index)
         for pod in active[max(0, int(spec.get("parallelism", 1))) :]:
@@ -79,6 +85,19 @@ class JobController(Controller):
         taken = {_index(p) for p in (*active, *succeeded)}
         free = [i for i in range(int(wanted)) if i not in taken]
         return list(free[:room])
+
+    def _back_off(self, pods: list[Json]) -> float:
+        """Seconds until pods that failed one after the other may be followed by the next."""
+        ended = sorted((e, phase(p)) for p in pods if (e := ended_at(p)) is not None)
+        streak = 0
+        for _, how in reversed(ended):
+            if how != "Failed":
+                break
+            streak += 1
+        if not streak:
+            return 0.0
+        wait: float = min(_FIRST_BACK_OFF * 2.0 ** (streak - 1), _LONGEST_BACK_OFF)
+        return ended[-1][0] + wait - self.world.now
 
     def _create(self, job: Json, index: int | None) -> None:
         meta = job["metadata"]

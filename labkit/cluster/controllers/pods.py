@@ -45,6 +45,16 @@ def available_in(pod: Json, min_ready: float, now: float) -> float | None:
     return max(0.0, since + min_ready - now) if min_ready else 0.0
 
 
+def ended_at(pod: Json) -> float | None:
+    """When the last container of a pod ended; None while it has not come to its end."""
+    if phase(pod) not in ("Succeeded", "Failed"):
+        return None
+    status = pod["status"]
+    states = [(c.get("state") or {}).get("terminated") or {} for c in status.get("containerStatuses") or ()]
+    times = [seconds_of(t["finishedAt"]) for t in states if t.get("finishedAt")]
+    return max(times, default=seconds_of(status.get("startTime") or pod["metadata"]["creationTimestamp"]))
+
+
 def template_hash(template: Any) -> str:
     """A short name for a pod template: the same for the same template."""
     text = json.dumps(template, sort_keys=True, separators=(",", ":"))

@@ -47,7 +47,7 @@ class ReplicaSetController(Controller):
                 failure = e
                 note = f"Error creating: {e.message}"
                 self.world.event(obj, "FailedCreate", note, SOURCE, "Warning")
-            for pod in sorted(active, key=deletion_rank)[: max(0, -missing)]:
+            for pod in sorted(active, key=deletion_rank)[:-missing] if missing < 0 else ():
                 self.world.delete(pod)
                 note = f"Deleted pod: {pod['metadata']['name']}"
                 self.world.event(obj, "SuccessfulDelete", note, SOURCE)
