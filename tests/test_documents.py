@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 
 import pytest
-
 from labkit.cli import main
 
 ROOT = Path(__file__).parents[1]
