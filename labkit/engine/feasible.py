@@ -194,8 +194,7 @@ class Search:
                 else len(found.rejected)
             )
             return feasible, None
-        for i in found.rejected.tolist():
-            statuses.set(nodes[i].name, found.status_of(i))
+        statuses.update({nodes[i].name: found.status_of(i) for i in found.rejected.tolist()})
         for status in {id(s): s for s in statuses.values_explicit()}.values():
             self.diagnosis.add_plugin_status(status)
         if self.trace is not None:

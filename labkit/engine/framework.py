@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from labkit.engine.booking import BookingPoints
@@ -29,7 +29,7 @@ from labkit.objects.pod import Pod
 if TYPE_CHECKING:
     from labkit.engine.rows import Rows
     from labkit.engine.trace import Trace
-    from labkit.framework.handle import ObjectLister
+    from labkit.framework.handle import NodeNotes, ObjectLister
 
 Points = dict[str, list[tuple[Any, int]]]
 
@@ -262,6 +262,24 @@ class Framework(BookingPoints):
     def dry_run_status_nodes(self, statuses: NodeToStatus) -> list[NodeInfo]:
         """Snapshot nodes whose effective status is Unschedulable."""
         return [self.snapshot.by_name[n] for n in statuses.names_for_code(self.snapshot, Code.UNSCHEDULABLE)]
+
+    def dry_run_notes(self, plugin: str, state: CycleState, pod: Pod, about: Hashable) -> NodeNotes | None:
+        """What `plugin` noted of dry runs for pods like this one; None in a small cluster, and for pods whose
+        filters look at more than one node."""
+        if not self.keeps_answers:
+            return None
+        skip = state.skip_filter_plugins
+        for method in ("add_pod", "remove_pod"):
+            if any(name not in skip for name, _ in self._serving("pre_filter", method)):
+                return None
+        shape: list[Hashable] = [about]
+        for name, one, _ in self.active_filters(state):
+            sign = self.quick(one, "sign_pod")
+            of_pod = sign(pod) if sign is not None else None
+            if of_pod is None:
+                return None
+            shape.append((name, of_pod))
+        return self.rows.note_row(plugin, tuple(shape), self.snapshot)
 
     # --- PreFilter and its extensions ---------------------------------------------------------------------
 

@@ -107,6 +107,27 @@ class ScoreRow(Row):
         return found
 
 
+class NoteRow(Row):
+    """What a plugin noted about single nodes (`labkit.framework.handle.NodeNotes`)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._notes: dict[int, Any] = {}
+
+    def begin(self, nodes: int) -> None:
+        """Nothing is known."""
+        self._notes = {}
+
+    def get(self, node: NodeInfo) -> Any | None:
+        """The note about a node that has not changed since; else None."""
+        return None if self.stale[node.index] else self._notes.get(node.index)
+
+    def put(self, node: NodeInfo, note: Any) -> None:
+        """Note something about a node of the current snapshot."""
+        self._notes[node.index] = note
+        self.stale[node.index] = False
+
+
 class Rows:
     """The rows of one profile."""
 
@@ -123,6 +144,12 @@ class Rows:
         """The row of one scoring plugin for a shape, up to date with `snapshot`."""
         row = self._row((plugin, shape), ScoreRow, snapshot)
         assert isinstance(row, ScoreRow)
+        return row
+
+    def note_row(self, plugin: str, shape: Hashable, snapshot: Snapshot) -> NoteRow:
+        """The notes of one plugin for a shape, up to date with `snapshot`."""
+        row = self._row((plugin, "notes", shape), NoteRow, snapshot)
+        assert isinstance(row, NoteRow)
         return row
 
     def _row(self, key: Hashable, kind: type[Row], snapshot: Snapshot) -> Row:

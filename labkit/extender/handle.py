@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 from labkit.framework.clock import Clock, RealClock
@@ -99,6 +99,9 @@ class ExtenderHandle:
     def total_nodes(self) -> int:
         """Nodes in the request."""
         return len(self.snapshot.nodes)
+
+    def dry_run_notes(self, plugin: str, state: CycleState, pod: Pod, about: Hashable) -> None:
+        """Nothing is kept: each request brings its own nodes."""
 
     def dry_run_status_nodes(self, statuses: NodeToStatus) -> list[NodeInfo]:
         """Nodes of the request whose status is Unschedulable."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from labkit.framework.clock import Clock
@@ -41,6 +41,16 @@ class WaitingPod(Protocol):
 
     def reject(self, plugin: str, message: str) -> None:
         """`plugin` rejects it: Unreserve runs, the pod goes back to the queue. Never blocks."""
+
+
+class NodeNotes(Protocol):
+    """What a plugin found out about single nodes, for as long as they stay as they are."""
+
+    def get(self, node: NodeInfo) -> Any | None:
+        """The note about a node of the current snapshot; None when there is none, or the node has changed."""
+
+    def put(self, node: NodeInfo, note: Any) -> None:
+        """Note something about a node of the current snapshot."""
 
 
 class Handle(Protocol):
@@ -120,3 +130,10 @@ class Handle(Protocol):
 
     def dry_run_status_nodes(self, statuses: NodeToStatus) -> list[NodeInfo]:
         """Snapshot nodes whose effective status is Unschedulable, in snapshot order."""
+
+    def dry_run_notes(self, plugin: str, state: CycleState, pod: Pod, about: Hashable) -> NodeNotes | None:
+        """Notes that `plugin` keeps from cycle to cycle, of dry runs on single nodes; None: nothing may be kept.
+
+        They are shared by pods that all active filters treat alike and that agree in `about`. A note may rest on the
+        filters' verdicts about the node with pods taken away or added, and on nothing else that can change.
+        """

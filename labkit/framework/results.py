@@ -77,6 +77,10 @@ class NodeToStatus(Mapping[str, Status]):
         """Record the status of node `name`."""
         self._explicit[name] = status
 
+    def update(self, statuses: Mapping[str, Status]) -> None:
+        """Record the statuses of many nodes, by name."""
+        self._explicit.update(statuses)
+
     def __getitem__(self, name: str) -> Status:
         return self._explicit.get(name, self.absent)
 
@@ -95,11 +99,8 @@ class NodeToStatus(Mapping[str, Status]):
 
     def names_for_code(self, snapshot: Snapshot, code: Code) -> list[str]:
         """Snapshot nodes whose effective status has `code`, in snapshot order."""
-        if self.absent.code == code:
-            return [n.name for n in snapshot.nodes if self[n.name].code == code]
-        return [
-            n.name for n in snapshot.nodes if n.name in self._explicit and self._explicit[n.name].code == code
-        ]
+        get, absent = self._explicit.get, self.absent
+        return [name for name in snapshot.by_name if get(name, absent).code == code]
 
 
 @dataclass(slots=True)
@@ -145,13 +146,22 @@ class FitError(Exception):
         return text
 
 
+def _same_objects(statuses: Iterable[Status]) -> Iterable[tuple[Status, int]]:
+    """Each object once, in order of first appearance, and how often it is there."""
+    objects = list(statuses)
+    times = Counter(map(id, objects))
+    return ((status, times[key]) for key, status in {id(s): s for s in objects}.items())
+
+
 def reason_histogram(statuses: Iterable[Status], absent: Status, num_all_nodes: int) -> list[str]:
     """`["2 Insufficient cpu", ...]`, byte-wise sorted; nodes without a status count with the absent one's reasons."""
     counts: Counter[str] = Counter()
     seen = 0
-    for status in statuses:
-        seen += 1
-        counts.update(status.reasons)
+    # Plugins say the same of many nodes, often with the same object.
+    for status, times in _same_objects(statuses):
+        seen += times
+        for reason in status.reasons:
+            counts[reason] += times
     if num_all_nodes > seen:
         for reason in absent.reasons:
             counts[reason] += num_all_nodes - seen

@@ -14,7 +14,8 @@ from labkit.framework.results import Diagnosis, FitError, NodeToStatus, PostFilt
 from labkit.framework.status import Code, Status
 from labkit.objects.cluster import PodDisruptionBudget
 from labkit.objects.pod import Pod
-from labkit.plugins._preemption import Candidate, best_candidates, select_victims
+from labkit.plugins._dry_run import DryRun
+from labkit.plugins._preemption import Candidate, best_candidates
 from labkit.plugins._preemption_executor import PreemptionExecutor
 
 _NOT_HELPFUL = "Preemption is not helpful for scheduling"
@@ -115,6 +116,7 @@ class DefaultPreemption(Plugin):
         want = min(max(n * self._percentage // 100, self._absolute), n)
         offset = self._rng.randrange(n) if want < n else 0
         budgets: Sequence[PodDisruptionBudget] = list(self.handle.objects.list("PodDisruptionBudget"))
+        dry_run = DryRun(self.handle, state, pod, budgets)
         fine: list[Candidate] = []
         violating: list[Candidate] = []
         tried: dict[str, Status] = {}
@@ -123,12 +125,11 @@ class DefaultPreemption(Plugin):
             if fine and len(fine) + len(violating) >= want:
                 break
             node = potential[(offset + i) % n]
-            trial = node.clone()
-            victims, violations, status = select_victims(self.handle, state.clone(), pod, trial, budgets)
-            if status is None and victims:
-                into = violating if violations else fine
+            candidate, status = dry_run.on(node)
+            if candidate is not None:
+                into = violating if candidate.violations else fine
                 if len(into) < want:
-                    into.append(Candidate(node.name, victims, violations))
+                    into.append(candidate)
                 continue
             if status is None:
                 status = Status.as_error_of(f'expected at least one victim pod on node "{node.name}"')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from labkit.framework.cycle_state import CycleState
@@ -172,6 +173,12 @@ def _verdict(request: Resource, scalars: Sequence[tuple[str, int]], node: NodeIn
     if not reasons:
         return None
     code = Code.UNSCHEDULABLE_AND_UNRESOLVABLE if hopeless else Code.UNSCHEDULABLE
+    return _rejection(code, tuple(reasons))
+
+
+@lru_cache(maxsize=256)
+def _rejection(code: Code, reasons: tuple[str, ...]) -> Status:
+    """One object for all nodes with the same verdict: who counts reasons counts objects."""
     return Status(code, *reasons, plugin="NodeResourcesFit")
 
 
