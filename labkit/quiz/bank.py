@@ -10,6 +10,7 @@ import msgspec
 import yaml
 
 from labkit.errors import InputError
+from labkit.i18n import t
 from labkit.places import data_dir
 from labkit.quiz.model import AnyQuestion, Bank, Evidence, Question, Text
 
@@ -34,7 +35,8 @@ def find_bank(name: str, folder: Path | None = None) -> Bank:
     path = folder / f"{name}.yaml"
     if not path.is_file():
         raise InputError(
-            "is no question bank", field="BANK", value=name, hint=f"banks: {', '.join(bank_names(folder))}"
+            t(f"{name!r} is no question bank", f"没有名为 {name!r} 的题库"),
+            hint=t(f"banks: {', '.join(bank_names(folder))}", f"可用的题库：{', '.join(bank_names(folder))}"),
         )
     return load_bank(path)
 

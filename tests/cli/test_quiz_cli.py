@@ -82,7 +82,7 @@ def test_unknown_banks_and_commands_have_no_traceback(
     """Status 2, the message on standard error, and what to do."""
     status, _, err = run(monkeypatch, capsys, "", "quiz", "run", "nothing")
     assert status == 2
-    assert "is no question bank" in err
+    assert "'nothing' is no question bank" in err
     assert "banks:" in err
     status, _, err = run(monkeypatch, capsys, "", "quizz")
     assert (status, "Did you mean `labkit quiz`?" in err) == (2, True)
