@@ -1,0 +1,303 @@
+"""No shortcut changes a decision: whole histories, with answers kept from cycle to cycle and without.
+
+The same history runs in three labs: one that keeps nothing and records everything, one that keeps answers about
+nodes (as in a large cluster) and records, and one that keeps answers and records nothing. They must agree in every
+attempt and leave the same pods, events and queue behind.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from labkit.engine.scheduler import Scheduler
+from labkit.framework.plugin import Plugin
+from labkit.framework.status import Status
+from labkit.lab import Lab
+
+HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
+CONFIG: dict[str, Any] = {
+    "apiVersion": "kubescheduler.config.k8s.io/v1",
+    "kind": "KubeSchedulerConfiguration",
+    "profiles": [
+        {
+            # So few candidates that preemption takes a sample of the nodes.
+            "pluginConfig": [
+                {
+                    "name": "DefaultPreemption",
+                    "args": {"minCandidateNodesAbsolute": 2, "minCandidateNodesPercentage": 10},
+                }
+            ]
+        }
+    ],
+}
+
+
+class EvenFirst(Plugin):
+    """A learner's plugin, written node by node: some nodes are refused, the fuller ones get more points."""
+
+    name = "EvenFirst"
+
+    def filter(self, state: Any, pod: Any, node: Any) -> Status | None:
+        """Pods labelled odd may not go to full nodes."""
+        if pod.labels.get("app") == "b" and len(node.pods) > 3:
+            return Status.unschedulable("node is crowded")
+        return None
+
+    def score(self, state: Any, pod: Any, node: Any) -> int:
+        """A point a pod."""
+        return min(len(node.pods), 100)
+
+
+def selected(**extra: Any) -> dict[str, Any]:
+    """A term that selects the pods labelled app=a."""
+    return {"labelSelector": {"matchLabels": {"app": "a"}}, **extra}
+
+
+def spread(when: str, key: str) -> dict[str, Any]:
+    """A spread constraint."""
+    return {
+        "topologySpreadConstraints": [selected(maxSkew=1, topologyKey=key, whenUnsatisfiable=when)],
+    }
+
+
+def affinity(side: str, key: str, *, required: bool) -> dict[str, Any]:
+    """Pod affinity or anti-affinity to app=a."""
+    term = selected(topologyKey=key)
+    if required:
+        return {"affinity": {side: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+    weighted = {"weight": 7, "podAffinityTerm": term}
+    return {"affinity": {side: {"preferredDuringSchedulingIgnoredDuringExecution": [weighted]}}}
+
+
+#: What pods ask for beside room; each is a way of its own through the plugins.
+WISHES: list[dict[str, Any]] = [
+    {},
+    {},
+    {"nodeSelector": {"disk": "ssd"}},
+    {"tolerations": [{"key": "busy", "operator": "Exists"}]},
+    {"hostPort": 80},
+    {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "nowhere"}}]},
+    affinity("podAffinity", ZONE, required=True),
+    affinity("podAffinity", ZONE, required=False),
+    affinity("podAntiAffinity", HOST, required=True),
+    affinity("podAntiAffinity", HOST, required=False),
+    spread("DoNotSchedule", ZONE),
+    spread("ScheduleAnyway", HOST),
+]
+
+pods = st.fixed_dictionaries(
+    {
+        "wish": st.integers(0, len(WISHES) - 1),
+        "cpu": st.sampled_from(["100m", "1", "2"]),
+        "priority": st.sampled_from([0, 0, 10, 100]),
+        "app": st.sampled_from(["a", "b"]),
+        "copies": st.integers(1, 4),
+    }
+)
+nodes = st.fixed_dictionaries(
+    {
+        "node": st.integers(0, 6),
+        "zone": st.sampled_from(["x", "y"]),
+        "cpu": st.sampled_from(["2", "4"]),
+        "disk": st.sampled_from(["ssd", "hdd"]),
+        "taint": st.booleans(),
+        "cordoned": st.sampled_from([False, False, True]),
+    }
+)
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("pods"), pods),
+        st.tuples(st.just("pods"), pods),
+        st.tuples(st.just("attempts"), st.integers(1, 6)),
+        st.tuples(st.just("node"), nodes),
+        st.tuples(st.just("node goes"), st.integers(0, 6)),
+        st.tuples(st.just("pod goes"), st.integers(0, 30)),
+        st.tuples(st.just("nominated"), st.integers(0, 6)),
+        st.tuples(st.just("budget"), st.integers(0, 1)),
+        st.tuples(st.just("time"), st.sampled_from([1, 5, 40])),
+    ),
+    min_size=4,
+    max_size=14,
+)
+
+
+class History:
+    """One lab that lives through the steps."""
+
+    def __init__(self, large_from: int | None, trace: str, plugins: list[Any]) -> None:
+        self.lab = Lab(config=CONFIG, trace=trace, plugins=plugins)
+        self.scheduler: Scheduler = self.lab.scheduler
+        self.scheduler.cache.large_from = large_from
+        self.made = 0
+        for i in range(5):
+            node = {"node": i, "zone": "xy"[i % 2], "cpu": "4", "disk": "ssd", "taint": False}
+            self._node({**node, "cordoned": False})
+
+    def live(self, kind: str, what: Any) -> list[dict[str, Any]]:
+        """One step; the records of the attempts that it led to."""
+        if kind == "pods":
+            for _ in range(what["copies"]):
+                self._pod(what)
+        elif kind == "node":
+            self._node(what)
+        elif kind == "node goes":
+            if f"n{what}" in [n["metadata"]["name"] for n in self.lab.nodes()]:
+                self.lab.delete("Node", f"n{what}")
+        elif kind == "pod goes":
+            if f"p{what}" in [p["metadata"]["name"] for p in self.lab.pods()]:
+                self.lab.delete("Pod", f"p{what}")
+        elif kind == "budget":
+            spec = {"minAvailable": what, "selector": {"matchLabels": {"app": "a"}}}
+            self._apply("PodDisruptionBudget", "budget", apiVersion="policy/v1", spec=spec)
+        elif kind == "nominated":
+            # A pod of the highest priority that waits for a gate, and is promised a node.
+            self._pod({"wish": 0, "cpu": "2", "priority": 200, "app": "b", "gated": True})
+            status = {"status": {"nominatedNodeName": f"n{what}"}}
+            self.lab.client.patch_status("Pod", f"p{self.made - 1}", "default", status)
+            self.scheduler.pump()
+        elif kind == "time":
+            self.lab.clock.advance_to(self.lab.clock.now() + what)
+            self.scheduler.pump()
+        attempts = what if kind == "attempts" else 2
+        traces = [self.scheduler.schedule_one() for _ in range(attempts)]
+        return [record(t) for t in traces if t is not None]
+
+    def end(self) -> dict[str, Any]:
+        """Pods, events and the queue."""
+        return {
+            "pods": self.lab.pods(),
+            "events": self.lab.look("Event"),
+            "queue": self.lab.queue,
+        }
+
+    def _pod(self, what: dict[str, Any]) -> None:
+        wish = dict(WISHES[what["wish"]])
+        box: dict[str, Any] = {"name": "c", "image": "i", "resources": {"requests": {"cpu": what["cpu"]}}}
+        port = wish.pop("hostPort", None)
+        if port:
+            box["ports"] = [{"containerPort": port, "hostPort": port}]
+        name = f"p{self.made}"
+        self.made += 1
+        self._apply("PriorityClass", f"c{what['priority']}", value=what["priority"])
+        spec = {"terminationGracePeriodSeconds": 0, "containers": [box], **wish}
+        if what.get("gated"):
+            spec["schedulingGates"] = [{"name": "later"}]
+        spec["priorityClassName"] = f"c{what['priority']}"
+        self._apply("Pod", name, metadata={"labels": {"app": what["app"]}}, spec=spec)
+
+    def _node(self, what: dict[str, Any]) -> None:
+        name = f"n{what['node']}"
+        spec: dict[str, Any] = {"unschedulable": what["cordoned"]}
+        spec["taints"] = [{"key": "busy", "effect": "NoSchedule"}] if what["taint"] else []
+        self._apply(
+            "Node",
+            name,
+            metadata={"labels": {HOST: name, ZONE: what["zone"], "disk": what["disk"]}},
+            spec=spec,
+            status={"allocatable": {"cpu": what["cpu"], "memory": "8Gi", "pods": "6"}},
+        )
+
+    def _apply(self, kind: str, name: str, **fields: Any) -> None:
+        groups = {"PriorityClass": "scheduling.k8s.io/v1"}
+        obj = {"apiVersion": fields.pop("apiVersion", groups.get(kind, "v1")), "kind": kind, **fields}
+        obj["metadata"] = {"name": name, **fields.get("metadata", {})}
+        self.lab.apply(obj)
+
+
+def record(trace: Any) -> dict[str, Any]:
+    """An attempt without what it cost."""
+    found: dict[str, Any] = trace.to_dict()
+    found.pop("durations", None)
+    return found
+
+
+def agree(history: list[tuple[str, Any]], plugins: list[Any]) -> None:
+    """Live through `history` three times."""
+    plain = History(None, "on", plugins)
+    kept = History(1, "on", plugins)
+    silent = History(1, "off", plugins)
+    for kind, what in history:
+        expected = plain.live(kind, what)
+        assert kept.live(kind, what) == expected
+        silent.live(kind, what)
+    assert kept.end() == plain.end()
+    assert silent.end() == plain.end()
+
+
+RULES = settings(
+    max_examples=25, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+
+
+@RULES
+@given(steps)
+def test_kept_answers_change_nothing(history: list[tuple[str, Any]]) -> None:
+    """The default plugins."""
+    agree(history, [])
+
+
+@RULES
+@given(steps)
+def test_kept_answers_change_nothing_beside_a_learners_plugin(history: list[tuple[str, Any]]) -> None:
+    """A plugin without quick methods stands between the others."""
+    agree(history, [EvenFirst])
+
+
+def many(copies: int, **what: Any) -> tuple[str, Any]:
+    """Plain pods of one core."""
+    return "pods", {"wish": 0, "cpu": "1", "priority": 0, "app": "a", "copies": copies, **what}
+
+
+#: Five nodes full of pods that may go, half of them more important; then a preemptor that has looked at all nodes.
+FULL = [many(10), many(10, priority=10), ("attempts", 20)]
+FIRST = [many(1, cpu="2", priority=100, app="b"), ("attempts", 2)]
+SECOND = [many(2, cpu="2", priority=100, app="b"), ("attempts", 4)]
+BETWEEN: dict[str, list[tuple[str, Any]]] = {
+    "nothing": [],
+    "a budget": [("budget", 1)],
+    "a budget comes and changes": [("budget", 1), *SECOND, ("budget", 0)],
+    "another priority": [many(2, cpu="2", priority=10, app="b"), ("attempts", 4)],
+    "another size": [many(2, cpu="4", priority=100, app="b"), ("attempts", 4)],
+    "nominations": [("nominated", i) for i in range(5)],
+    "a pod goes": [("pod goes", 3), ("pod goes", 14)],
+    "a node grows": [
+        ("node", {"node": 3, "zone": "y", "cpu": "5", "disk": "ssd", "taint": False, "cordoned": False})
+    ],
+    "a node goes": [("node goes", 2)],
+    "time": [("time", 5)],
+}
+
+
+class Particular(Plugin):
+    """Its PreFilter extension says no to every other preemptor: nothing that a pod's shape tells."""
+
+    name = "Particular"
+
+    def pre_filter(self, state: Any, pod: Any, nodes: Any) -> None:
+        """Nothing."""
+
+    def add_pod(self, state: Any, pod: Any, added: Any, node: Any) -> None:
+        """Nothing."""
+
+    def remove_pod(self, state: Any, pod: Any, removed: Any, node: Any) -> Status | None:
+        """An error for pods with an odd number."""
+        return Status.as_error_of("not for me") if int(pod.name[1:]) % 2 else None
+
+
+@pytest.mark.parametrize(
+    "plugins", [[], [EvenFirst], [Particular]], ids=["default", "learner's", "extension"]
+)
+@pytest.mark.parametrize("between", BETWEEN)
+def test_dry_runs_do_not_outlive_what_they_rest_on(between: str, plugins: list[Any]) -> None:
+    """Something changes between two preemptors that are alike."""
+    agree([*FULL, *FIRST, *BETWEEN[between], *SECOND, ("time", 1), *SECOND], plugins)
+
+
+def test_the_histories_preempt() -> None:
+    """The comparison above is about something: victims went, and nodes were nominated."""
+    history = History(1, "on", [])
+    records = [r for kind, what in [*FULL, *FIRST, *SECOND] for r in history.live(kind, what)]
+    assert sum(bool(r["postFilter"] and r["postFilter"]["nominatedNode"]) for r in records) >= 3
