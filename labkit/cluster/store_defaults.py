@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from labkit.cluster.store_autoscaling import autoscaler_defaults
 from labkit.cluster.store_types import ResourceType
 
 Json = dict[str, Any]
@@ -321,6 +322,7 @@ _BY_KIND: dict[tuple[str, str], Callable[[Json], None]] = {
     ("apps", "ReplicaSet"): _replica_set,
     ("apps", "StatefulSet"): _stateful_set,
     ("apps", "DaemonSet"): _daemon_set,
+    ("autoscaling", "HorizontalPodAutoscaler"): autoscaler_defaults,
     ("batch", "Job"): lambda o: _job_spec(o["spec"]),
     ("batch", "CronJob"): _cron_job,
     ("storage.k8s.io", "StorageClass"): _storage_class,

@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from labkit.cluster.store_errors import ApiError, bad_request, cannot_patch
-from labkit.cluster.store_schema import Struct, copy, is_struct, struct
+from labkit.cluster.store_errors import ApiError, bad_request, cannot_patch, internal
+from labkit.cluster.store_schema import Struct, copy, is_struct, json_type, struct
 
 Json = dict[str, Any]
 MAX_OPERATIONS = 10_000
+_DECODING = "error decoding patch: json: cannot unmarshal"
 
 
 def merge_patch(original: Any, patch: Any) -> Any:
@@ -30,8 +31,10 @@ def merge_patch(original: Any, patch: Any) -> Any:
 
 def json_patch(original: Any, operations: Any) -> Any:
     """RFC 6902. ApiError 422 when a test fails or a path is missing, 400 when it is no patch."""
+    if operations is None:
+        return original
     if not isinstance(operations, list):
-        raise bad_request("json: cannot unmarshal object into Go value of type jsonpatch.Patch")
+        raise bad_request(f"{_DECODING} {json_type(operations)} into Go value of type []handlers.jsonPatchOp")
     if len(operations) > MAX_OPERATIONS:
         raise ApiError(
             413,
@@ -42,7 +45,9 @@ def json_patch(original: Any, operations: Any) -> Any:
     document = copy(original)
     for operation in operations:
         if not isinstance(operation, dict):
-            raise bad_request("json: cannot unmarshal value into Go value of type jsonpatch.Operation")
+            raise bad_request(
+                f"{_DECODING} {json_type(operation)} into Go value of type handlers.jsonPatchOp"
+            )
         document = _operate(document, operation)
     return document
 
@@ -60,12 +65,13 @@ def _operate(document: Any, operation: Json) -> Any:
     if kind == "remove":
         return _remove(document, path)[0]
     if kind == "replace":
-        _read(document, path)
-        return (
-            _add(_remove(document, path)[0], path, copy(operation["value"]))
-            if path
-            else copy(operation["value"])
-        )
+        if not path:
+            return copy(operation["value"])
+        parent, _ = _parent(document, path)
+        # The real server sets a key that is not there yet, and refuses an index that is not.
+        if not isinstance(parent, dict):
+            document = _remove(document, path)[0]
+        return _add(document, path, copy(operation["value"]))
     if kind == "add":
         return _add(document, path, copy(operation["value"]))
     if kind in ("move", "copy"):
@@ -86,9 +92,11 @@ def _operate(document: Any, operation: Json) -> Any:
 def _steps(path: str) -> list[str]:
     if path == "":
         return []
-    if not path.startswith("/"):
+    # What stands before the first slash counts for nothing, as on the real server.
+    _, slash, rest = path.partition("/")
+    if not slash:
         raise cannot_patch()
-    return [p.replace("~1", "/").replace("~0", "~") for p in path[1:].split("/")]
+    return [p.replace("~1", "/").replace("~0", "~") for p in rest.split("/")]
 
 
 def _index(step: str, length: int) -> int:
@@ -144,6 +152,8 @@ def _remove(document: Any, path: str) -> tuple[Any, Any]:
 
 # Strategic merge
 
+_A_MAP = "Go value of type map[string]interface {}"
+
 _ORDER, _DELETE_PRIMITIVE, _RETAIN, _DIRECTIVE = (
     "$setElementOrder/",
     "$deleteFromPrimitiveList/",
@@ -154,8 +164,10 @@ _ORDER, _DELETE_PRIMITIVE, _RETAIN, _DIRECTIVE = (
 
 def strategic_merge_patch(original: Json, patch: Any, schema: Struct | None) -> Json:
     """Merge by the type's patch strategies and keys, obeying directives. ApiError 400 for a bad patch."""
+    if patch is None:
+        return original
     if not isinstance(patch, dict):
-        raise bad_request("json: cannot unmarshal value into Go value of type map[string]interface {}")
+        raise bad_request(f"json: cannot unmarshal {json_type(patch)} into {_A_MAP}")
     merged: Json = _merge_map(original, patch, schema)
     return merged
 
@@ -167,7 +179,7 @@ def _merge_map(original: Any, patch: Json, schema: Struct | None) -> Json:
     if directive == "delete":
         return {}
     if directive not in (None, "merge"):
-        raise bad_request(f"unknown patch type found: {directive}")
+        raise _unknown_directive(patch)
     merged = dict(original) if isinstance(original, dict) else {}
     retained = patch.get(_RETAIN)
     if isinstance(retained, list):
@@ -225,12 +237,14 @@ def _merge_list(original: list[Any], patch: list[Any], merge_key: str, item: Str
     merged = list(original)
     for element in patch:
         if not isinstance(element, dict):
-            raise bad_request("expecting a list of objects in the patch")
+            raise internal(f"list element types are not identical: {go_print([original, patch])}")
         directive = element.get(_DIRECTIVE)
         if directive == "replace" and len(element) == 1:
             return [_clean(e) for e in patch if e is not element]
         if merge_key not in element:
-            raise bad_request(f"map: {element} does not contain declared merge key: {merge_key}")
+            raise internal(f"map: {go_print(element)} does not contain declared merge key: {merge_key}")
+        if directive not in (None, "delete", "replace", "merge"):
+            raise _unknown_directive(element)
         wanted = element[merge_key]
         at = [i for i, e in enumerate(merged) if isinstance(e, dict) and e.get(merge_key) == wanted]
         if directive == "delete":
@@ -247,6 +261,21 @@ def _merge_list(original: list[Any], patch: list[Any], merge_key: str, item: Str
         else:
             merged.append(_merge_map({}, element, item))
     return merged
+
+
+def _unknown_directive(patch: Json) -> ApiError:
+    return internal(f"unknown patch type: {go_print(patch[_DIRECTIVE])} in map: {go_print(patch)}")
+
+
+def go_print(value: Any) -> str:
+    """JSON as fmt.Print writes it: `map[a:1 b:[x y]]`, keys in order."""
+    if isinstance(value, dict):
+        return f"map[{' '.join(f'{k}:{go_print(v)}' for k, v in sorted(value.items()))}]"
+    if isinstance(value, list):
+        return f"[{' '.join(go_print(v) for v in value)}]"
+    if value is None:
+        return "<nil>"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _ordered(merged: list[Any], before: list[Any], order: list[Any], merge_key: str) -> list[Any]:

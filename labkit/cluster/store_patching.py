@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from labkit.cluster import store_apply, store_events, store_writes
-from labkit.cluster.store_errors import Cause, bad_request, invalid_options, no_such_resource, not_found
+from labkit.cluster.store_errors import (
+    ApiError,
+    Cause,
+    bad_request,
+    invalid,
+    invalid_options,
+    no_such_resource,
+    not_found,
+)
 from labkit.cluster.store_metadata import WriteOptions, check_preconditions
 from labkit.cluster.store_patch import json_patch, merge_patch, strategic_merge_patch
-from labkit.cluster.store_schema import Struct, struct
+from labkit.cluster.store_problems import Problems, go_value
+from labkit.cluster.store_schema import DecodeError, Struct, json_type, struct
 from labkit.cluster.store_types import ResourceType, stored_type
 
 if TYPE_CHECKING:
@@ -54,15 +64,27 @@ def patch(
 def _changed(before: Json, body: Any, patch_type: str, schema: Struct) -> Json:
     if patch_type == "json":
         changed = json_patch(before, body)
-    elif not isinstance(body, dict):
-        raise bad_request("json: cannot unmarshal value into Go value of type map[string]interface {}")
     elif patch_type == "merge":
+        if body is None:
+            raise bad_request("Invalid JSON Patch")
+        if not isinstance(body, dict):
+            raise bad_request(
+                f"error decoding patch: json: cannot unmarshal {json_type(body)} into Go value of type "
+                "map[string]interface {}"
+            )
         changed = merge_patch(before, body)
     else:
         changed = strategic_merge_patch(before, body, schema)
     if not isinstance(changed, dict):
-        raise bad_request("json: cannot unmarshal value into Go value of type map[string]interface {}")
+        raise _unfit(changed, f"json: cannot unmarshal {json_type(changed)} into Go value")
     return changed
+
+
+def _unfit(changed: Any, why: str) -> ApiError:
+    """422 of a patch whose result is no object of the type."""
+    shown = go_value(json.dumps(changed, ensure_ascii=False, separators=(",", ":")))
+    problem = Cause("FieldValueInvalid", f"Invalid value: {shown}: {why}", "patch")
+    return ApiError(422, "Invalid", f"patch: {problem.message}", {"causes": [problem.to_dict()]})
 
 
 def _put(
@@ -74,11 +96,23 @@ def _put(
     subresource: str | None,
     options: WriteOptions,
 ) -> Json:
-    if not isinstance(changed.get("metadata"), dict):
-        changed = {**changed, "metadata": {"name": name}}
+    for key, right in (("kind", resource.kind), ("apiVersion", resource.api_version)):
+        if changed.get(key, right) != right:
+            raise _unfit(changed, f"{key} {changed[key]!r} is not {right!r}")
+    changed = {**changed, "metadata": {} if changed.get("metadata") is None else changed["metadata"]}
+    try:
+        resource.schema.decode(changed, [])
+    except DecodeError as e:
+        raise _unfit(changed, str(e)) from None
+    except RecursionError:
+        raise _unfit({}, "the object is nested too deeply") from None
     obj = store_writes.decode(resource, changed, options)
     meta, stored = obj["metadata"], old["metadata"]
-    if meta.get("name", name) != name:
+    if not meta.get("name"):
+        raise bad_request(
+            f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        )
+    if meta["name"] != name:
         raise bad_request(
             f"the name of the object ({meta['name']}) does not match the name on the URL ({name})"
         )
@@ -88,6 +122,10 @@ def _put(
                 "the namespace of the provided object does not match the namespace sent on the request"
             )
         meta["namespace"] = stored["namespace"]
+    if meta.get("uid", stored["uid"]) != stored["uid"]:
+        problem = Problems()
+        problem.invalid("metadata.uid", meta["uid"], "field is immutable")
+        raise invalid(resource, name, problem.found)
     key = f"{stored['namespace']}/{name}" if resource.namespaced else name
     check_preconditions(resource, key, old, meta)
     obj = store_events.as_stored(resource, obj)

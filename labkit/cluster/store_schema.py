@@ -79,7 +79,7 @@ class Struct:
     def decode(self, value: Any, unknown: list[str]) -> Any:
         """The value copied and made canonical; paths of unknown fields are added to `unknown`."""
         if type(value) is not dict:
-            raise DecodeError(_json_type(value), self.go_name)
+            raise DecodeError(json_type(value), self.go_name)
         out: dict[str, Any] = {}
         fields = self.fields
         for key, inner in value.items():
@@ -247,7 +247,7 @@ def _list_decoder(item: str, go_type: str) -> Decoder:
 
     def decode_list(value: Any, unknown: list[str]) -> Any:
         if type(value) is not list:
-            raise DecodeError(_json_type(value), go_type)
+            raise DecodeError(json_type(value), go_type)
         out = []
         for i, inner in enumerate(value):
             before = len(unknown)
@@ -265,7 +265,7 @@ def _map_decoder(item: str, go_type: str) -> Decoder:
 
     def decode_map(value: Any, unknown: list[str]) -> Any:
         if type(value) is not dict:
-            raise DecodeError(_json_type(value), go_type)
+            raise DecodeError(json_type(value), go_type)
         out = {}
         for key, inner in value.items():
             try:
@@ -282,13 +282,13 @@ def _map_decoder(item: str, go_type: str) -> Decoder:
 
 def _string(value: Any, _: list[str]) -> Any:
     if type(value) is not str:
-        raise DecodeError(_json_type(value), "string")
+        raise DecodeError(json_type(value), "string")
     return value
 
 
 def _bool(value: Any, _: list[str]) -> Any:
     if type(value) is not bool:
-        raise DecodeError(_json_type(value), "bool")
+        raise DecodeError(json_type(value), "bool")
     return value
 
 
@@ -297,7 +297,7 @@ def _integer(go_type: str, bits: int) -> Decoder:
 
     def decode(value: Any, _: list[str]) -> Any:
         if type(value) is not int:
-            raise DecodeError(_json_type(value, with_value=True), go_type)
+            raise DecodeError(json_type(value, with_value=True), go_type)
         if not -bound <= value < bound:
             raise DecodeError(f"number {value}", go_type)
         return value
@@ -307,7 +307,7 @@ def _integer(go_type: str, bits: int) -> Decoder:
 
 def _bytes(value: Any, _: list[str]) -> Any:
     if type(value) is not str:
-        raise DecodeError(_json_type(value), "[]uint8")
+        raise DecodeError(json_type(value), "[]uint8")
     try:
         base64.b64decode(value, validate=True)
     except (binascii.Error, ValueError):
@@ -333,7 +333,7 @@ def _quantity(value: Any, _: list[str]) -> Any:
 
 def _int_or_string(value: Any, _: list[str]) -> Any:
     if type(value) not in (str, int):
-        raise DecodeError(_json_type(value, with_value=True), "int32")
+        raise DecodeError(json_type(value, with_value=True), "int32")
     return value
 
 
@@ -347,7 +347,7 @@ def _micro(value: Any, _: list[str]) -> Any:
 
 def _parsed_time(value: Any, parse: Callable[[str], str]) -> Any:
     if type(value) is not str:
-        raise DecodeError(_json_type(value), "string")
+        raise DecodeError(json_type(value), "string")
     try:
         return parse(value)
     except ValueError:
@@ -388,7 +388,8 @@ def go_type_name(name: str) -> str:
     return ".".join(name.split(".")[-2:]) if "." in name else name
 
 
-def _json_type(value: Any, *, with_value: bool = False) -> str:
+def json_type(value: Any, *, with_value: bool = False) -> str:
+    """What encoding/json calls the value: `object`, `array`, `string`, `number`, `bool`, `null`."""
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, (int, float)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from labkit.cluster.store_autoscaling import check_autoscaler
 from labkit.cluster.store_problems import Problems
 from labkit.cluster.store_validation_groups import check_pod_group, check_pod_group_update, check_workload
 from labkit.cluster.store_validation_pod import (
@@ -350,6 +351,7 @@ CREATE_CHECKS: dict[str, Callable[[Json, Problems], None]] = {
     "StatefulSet": _workload,
     "DaemonSet": _workload,
     "Job": _job,
+    "HorizontalPodAutoscaler": check_autoscaler,
     "Lease": _lease,
     "Event": _event,
     "PodDisruptionBudget": _budget,
@@ -369,6 +371,7 @@ UPDATE_CHECKS: dict[str, Callable[[Json, Json, Problems], None]] = {
     "ReplicaSet": _workload_update,
     "DaemonSet": _workload_update,
     "StatefulSet": _stateful_set_update,
+    "HorizontalPodAutoscaler": lambda _, new, problems: check_autoscaler(new, problems),
     "Job": _job_update,
     "PersistentVolumeClaim": _claim_update,
     "StorageClass": _storage_class_update,

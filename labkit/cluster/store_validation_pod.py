@@ -180,6 +180,8 @@ def check_pod_update(old: Json, pod: Json, problems: Problems) -> None:
     if before == after:
         return
     check_pod_spec(after, "spec", problems)
+    if not after.get("containers"):
+        problems.forbidden("spec.containers", "pod updates may not add or remove containers")
     if problems:
         return
     gated = bool(before.get("schedulingGates"))

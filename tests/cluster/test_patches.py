@@ -63,7 +63,8 @@ def test_json_patch(operations: Any, expected: Any) -> None:
         {"op": "test", "path": "/a", "value": 1},
         {"op": "remove", "path": "/x"},
         {"op": "remove", "path": "/a/2"},
-        {"op": "replace", "path": "/x", "value": 1},
+        {"op": "replace", "path": "/a/2", "value": 1},
+        {"op": "replace", "path": "/x/y", "value": 1},
         {"op": "add", "path": "/a/01", "value": 1},
         {"op": "add", "path": "/x/y", "value": 1},
         {"op": "add", "path": "a", "value": 1},
@@ -140,18 +141,43 @@ def test_scheduler_condition_patch() -> None:
     ]
 
 
+def test_json_patch_replaces_what_is_not_there() -> None:
+    """A key that is missing is set, as on the real server; so counts what stands behind the first slash only."""
+    assert json_patch({"a": 1}, [{"op": "replace", "path": "/x", "value": 2}]) == {"a": 1, "x": 2}
+    assert json_patch({"a": 1}, [{"op": "add", "path": "x/a", "value": 2}]) == {"a": 2}
+
+
+@pytest.mark.parametrize("patch_of", [json_patch, lambda o, p: strategic_merge_patch(o, p, None)])
+def test_null_changes_nothing(patch_of: Any) -> None:
+    """The patch `null` of a JSON patch or a strategic merge."""
+    assert patch_of({"a": 1}, None) == {"a": 1}
+
+
 @pytest.mark.parametrize(
-    "patch",
+    ("patch", "code", "message"),
     [
-        [],
-        "x",
-        {"spec": {"containers": [{"image": "i"}]}},
-        {"spec": {"$patch": "bogus"}},
-        {"spec": {"containers": ["x"]}},
+        ([], 400, "json: cannot unmarshal array into Go value of type map[string]interface {}"),
+        ("x", 400, "json: cannot unmarshal string into Go value of type map[string]interface {}"),
+        (
+            {"spec": {"containers": [{"image": "i", "ports": [{"hostPort": 1}], "tty": True, "stdin": None}]}},
+            500,
+            "map: map[image:i ports:[map[hostPort:1]] stdin:<nil> tty:true] does not contain declared merge key: name",
+        ),
+        ({"spec": {"$patch": "bogus"}}, 500, "unknown patch type: bogus in map: map[$patch:bogus]"),
+        (
+            {"spec": {"containers": [{"name": "a", "$patch": "bogus"}]}},
+            500,
+            "unknown patch type: bogus in map: map[$patch:bogus name:a]",
+        ),
+        (
+            {"spec": {"containers": ["x"]}},
+            500,
+            "list element types are not identical: [[map[name:a]] [x]]",
+        ),
     ],
 )
-def test_strategic_refused(patch: Any) -> None:
-    """No object, an element without its key, an unknown directive -> 400."""
+def test_strategic_refused(patch: Any, code: int, message: str) -> None:
+    """No object is the client's fault; the real server takes a bad directive or a missing key for its own."""
     with pytest.raises(ApiError) as e:
         strategic({"spec": {"containers": [{"name": "a"}]}}, patch)
-    assert e.value.code == 400
+    assert (e.value.code, e.value.message) == (code, message)

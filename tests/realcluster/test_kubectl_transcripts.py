@@ -11,19 +11,23 @@ from labkit.cluster.apiserver.server import ServerHandle
 
 from .harness import RealControlPlane
 from .kubectl_sessions import SESSIONS
+from .kubectl_sessions_more import MORE_SESSIONS
 from .transcripts import Step, run
 
 pytestmark = pytest.mark.realcluster
 
 
-@pytest.mark.parametrize("session", SESSIONS)
+ALL_SESSIONS = {**SESSIONS, **MORE_SESSIONS}
+
+
+@pytest.mark.parametrize("session", ALL_SESSIONS)
 def test_session_reads_the_same(
     session: str, real_control_plane: RealControlPlane, labkit_api_server: ServerHandle
 ) -> None:
     """Every command of the session -> the same output, errors and exit status, but for ages, ids and addresses."""
     with ThreadPoolExecutor(2) as pool:
-        ours = pool.submit(run, SESSIONS[session], labkit_api_server.kubeconfig)
-        real = pool.submit(run, SESSIONS[session], real_control_plane.kubeconfig)
+        ours = pool.submit(run, ALL_SESSIONS[session], labkit_api_server.kubeconfig)
+        real = pool.submit(run, ALL_SESSIONS[session], real_control_plane.kubeconfig)
     deviations = [pair for pair in zip(ours.result(), real.result(), strict=True) if pair[0] != pair[1]]
     assert "\n\n".join(pair[0] for pair in deviations) == "\n\n".join(pair[1] for pair in deviations)
 

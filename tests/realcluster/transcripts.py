@@ -20,6 +20,8 @@ _REPLACEMENTS = (
     (r"127\.0\.0\.1:\d+", "<server>"),
     (r"\b10\.\d+\.\d+\.\d+\b", "<ip>"),
     (r"^(Age:\s+).*$", r"\1<age>"),
+    # The whole object that a patch would have made, then words of encoding/json about it.
+    (r"patch: Invalid value: .*$", "patch: Invalid value: <object and reason>"),
 )
 # Behind "pod updates may not change fields other than ..." the real server dumps its Go structs as a diff.
 _STRUCT_DUMP = re.compile(r"(?m)^@@ -\d.* @@\n(?:[-+ ].*\n)*\n?")

@@ -12,6 +12,7 @@ import msgspec
 from labkit.cluster.apiserver import discovery, openapi, reading, reviews, writing
 from labkit.cluster.apiserver.auth import Attributes, Authenticator, authorize
 from labkit.cluster.apiserver.bodies import ClientGone, read_body
+from labkit.cluster.apiserver.impersonation import acting_user
 from labkit.cluster.apiserver.requests import (
     Accepted,
     PathNotFound,
@@ -96,8 +97,10 @@ class ApiServer:
         await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else answer.body})
 
     async def _answer(self, scope: Scope, receive: Receive) -> Response | WatchResponse:
-        headers = {k.decode("latin-1"): v.decode("latin-1") for k, v in scope["headers"]}
+        pairs = [(k.decode("latin-1").lower(), v.decode("latin-1")) for k, v in scope["headers"]]
+        headers = dict(pairs)
         user = self.authenticator.user(headers, self._certificate_of(scope.get("client")))
+        user = acting_user(self.store, user, pairs)
         path = scope["path"]
         request = Request(scope["method"], path, parse_query(scope.get("query_string") or b""), headers, user)
         fixed = self._fixed_path(request)

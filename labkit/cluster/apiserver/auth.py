@@ -32,6 +32,8 @@ class User:
         found: dict[str, Any] = {"username": self.name, "groups": list(self.groups)}
         if self.uid:
             found["uid"] = self.uid
+        if self.extra:
+            found["extra"] = self.extra
         return found
 
 
@@ -97,7 +99,7 @@ def authorize(store: Store, user: User, wanted: Attributes) -> None:
         return
     if wanted.path:
         message = f'forbidden: User "{user.name}" cannot {wanted.verb} path "{wanted.path}"'
-        raise ApiError(403, "Forbidden", message, {})
+        raise ApiError(403, "Forbidden", message + _lost_roles(store, user, ""), {})
     what = wanted.resource + (f"/{wanted.subresource}" if wanted.subresource else "")
     where = f'in the namespace "{wanted.namespace}"' if wanted.namespace else "at the cluster scope"
     full = f"{wanted.resource}.{wanted.group}" if wanted.group else wanted.resource
@@ -109,7 +111,7 @@ def authorize(store: Store, user: User, wanted: Attributes) -> None:
         403,
         "Forbidden",
         f'{about} is forbidden: User "{user.name}" cannot {wanted.verb} resource "{what}" in API group '
-        f'"{wanted.group}" {where}',
+        f'"{wanted.group}" {where}{_lost_roles(store, user, wanted.namespace)}',
         {**details, "kind": wanted.resource},
     )
 
@@ -133,13 +135,18 @@ def _is_discovery(path: str) -> bool:
 
 def rules_of(store: Store, user: User, namespace: str) -> Iterator[dict[str, Any]]:
     """The RBAC rules that hold for a user, cluster-wide and in a namespace."""
+    for binding in _bindings(store, user, namespace):
+        yield from _role_rules(store, binding)
+
+
+def _bindings(store: Store, user: User, namespace: str) -> Iterator[dict[str, Any]]:
     bindings = list(store.objects(resource_type("ClusterRoleBinding")).values())
     if namespace:
         local = store.objects(resource_type("RoleBinding"))
         bindings += [b for key, b in local.items() if key.startswith(f"{namespace}/")]
     for binding in bindings:
         if any(_is_subject(s, user) for s in binding.get("subjects") or ()):
-            yield from _role_rules(store, binding)
+            yield binding
 
 
 def _is_subject(subject: dict[str, Any], user: User) -> bool:
@@ -151,18 +158,29 @@ def _is_subject(subject: dict[str, Any], user: User) -> bool:
     return bool(user.name == f"system:serviceaccount:{subject.get('namespace')}:{name}")
 
 
-def _role_rules(store: Store, binding: dict[str, Any]) -> list[dict[str, Any]]:
+def _role_of(store: Store, binding: dict[str, Any]) -> dict[str, Any] | None:
     reference = binding.get("roleRef") or {}
-    role = (
-        store.peek(
-            str(reference.get("kind") or "ClusterRole"),
-            str(reference.get("name") or ""),
-            binding["metadata"].get("namespace"),
-        )
-        if reference.get("kind") in ("Role", "ClusterRole")
-        else None
-    )
+    kind = reference.get("kind")
+    if kind not in ("Role", "ClusterRole"):
+        return None
+    return store.peek(kind, str(reference.get("name") or ""), binding["metadata"].get("namespace"))
+
+
+def _role_rules(store: Store, binding: dict[str, Any]) -> list[dict[str, Any]]:
+    role = _role_of(store, binding)
     return list(role.get("rules") or ()) if role else []
+
+
+def _lost_roles(store: Store, user: User, namespace: str) -> str:
+    """Bindings of the user to roles that there are not, as an addition to the refusal."""
+    lost = [
+        f'{b["roleRef"]["kind"].lower()}.rbac.authorization.k8s.io "{b["roleRef"].get("name")}" not found'
+        for b in _bindings(store, user, namespace)
+        if (b.get("roleRef") or {}).get("kind") and _role_of(store, b) is None
+    ]
+    if not lost:
+        return ""
+    return f": RBAC: {lost[0]}" if len(lost) == 1 else f": RBAC: [{', '.join(lost)}]"
 
 
 def _permits(rule: dict[str, Any], wanted: Attributes) -> bool:

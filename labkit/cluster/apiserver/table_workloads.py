@@ -6,6 +6,7 @@ from typing import Any
 
 from labkit.cluster.apiserver.table_text import (
     NONE,
+    UNKNOWN,
     Cells,
     Json,
     age,
@@ -17,6 +18,7 @@ from labkit.cluster.apiserver.table_text import (
     spec_of,
     status_of,
 )
+from labkit.cluster.store_autoscaling import SOURCES
 from labkit.cluster.store_times import seconds_of
 
 _WIDE = "Containers*, Images*, Selector*"
@@ -160,6 +162,47 @@ def _budget(obj: Json, now: float) -> list[Any]:
     ]
 
 
+def _metric(spec: Json, status: Json) -> str:
+    kind = str(spec.get("type"))
+    source = SOURCES.get(kind)
+    if source is None:
+        return "<unknown type>"
+    wanted, now = spec.get(source) or {}, (status.get(source) or {}).get("current") or {}
+    target = wanted.get("target") or {}
+    if source in ("resource", "containerResource"):
+        name = wanted.get("name", "")
+        if (amount := target.get("averageValue")) is not None:
+            return f"{name}: {now.get('averageValue', UNKNOWN)}/{amount}"
+        share, goal = now.get("averageUtilization"), target.get("averageUtilization")
+        return f"{name}: {_percent(share, UNKNOWN)}/{_percent(goal, '<auto>')}"
+    if (amount := target.get("averageValue")) is not None:
+        note = "" if source == "pods" else " (avg)"
+        return f"{now.get('averageValue', UNKNOWN)}/{amount}{note}"
+    return f"{now.get('value', UNKNOWN)}/{target.get('value')}"
+
+
+def _percent(value: int | None, otherwise: str) -> str:
+    return otherwise if value is None else f"{value}%"
+
+
+def _autoscaler(obj: Json, now: float) -> list[Any]:
+    spec, status = spec_of(obj), status_of(obj)
+    target, metrics = spec.get("scaleTargetRef") or {}, spec.get("metrics") or []
+    current = status.get("currentMetrics") or []
+    shown = [_metric(m, current[i] if i < len(current) else {}) for i, m in enumerate(metrics)]
+    targets = ", ".join(shown[:2]) + (f" + {len(shown) - 2} more..." if len(shown) > 2 else "")
+    least = spec.get("minReplicas")
+    return [
+        name_of(obj),
+        f"{target.get('kind', '')}/{target.get('name', '')}",
+        targets or NONE,
+        "<unset>" if least is None else str(least),
+        int(spec.get("maxReplicas") or 0),
+        _count(status, "currentReplicas"),
+        age(obj, now),
+    ]
+
+
 WORKLOADS: dict[tuple[str, str], Cells] = {
     ("apps", "Deployment"): Cells(columns(f"Name, Ready, Up-to-date, Available, Age, {_WIDE}"), _deployment),
     ("apps", "ReplicaSet"): Cells(
@@ -171,6 +214,9 @@ WORKLOADS: dict[tuple[str, str], Cells] = {
             f"Name, Desired:integer, Current:integer, Ready:integer, Up-to-date:integer, Available:integer, Node Selector, Age, {_WIDE}"
         ),
         _daemon_set,
+    ),
+    ("autoscaling", "HorizontalPodAutoscaler"): Cells(
+        columns("Name, Reference, Targets, MinPods, MaxPods, Replicas, Age"), _autoscaler
     ),
     ("batch", "Job"): Cells(columns(f"Name, Status, Completions, Duration, Age, {_WIDE}"), _job),
     ("batch", "CronJob"): Cells(

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from labkit.cluster.controllers.autoscaler import AutoscalerController
 from labkit.cluster.controllers.deployment import DeploymentController
 from labkit.cluster.controllers.eviction import TaintEvictionController
 from labkit.cluster.controllers.garbage import GarbageCollector
@@ -21,6 +22,7 @@ from labkit.framework.clock import RealClock
 
 #: All of them; volumes apart, which a lab in virtual time must run while the scheduler waits for them.
 CONTROLLERS: tuple[Callable[[World], Controller], ...] = (
+    AutoscalerController,
     DeploymentController,
     ReplicaSetController,
     StatefulSetController,
