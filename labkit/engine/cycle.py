@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from labkit.engine.feasible import AttemptError, Rotation, Search
 from labkit.engine.prioritize import pick, prioritize
 from labkit.engine.trace import Trace, timed
+from labkit.engine.trace_scores import Scores
 from labkit.framework.cycle_state import CycleState
 from labkit.framework.results import FitError, PostFilterResult
 from labkit.framework.status import Code, Status
@@ -90,7 +91,7 @@ def schedule_pod(
         totals, tie_breaks, problem = prioritize(framework, state, pod, feasible, settings.rng, trace)
     if problem is not None:
         if trace is not None:
-            trace.scores, trace.pre_score_codes = {}, {}
+            trace.scores, trace.pre_score_codes = Scores(), {}
         return _error(problem, trace)
     node = feasible[pick(totals, tie_breaks)].name
     if trace is not None:

@@ -12,29 +12,14 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
+from labkit.engine.trace_scores import NodeScores, PluginScore, Scores
 from labkit.framework.results import PostFilterResult, PreFilterResult
 from labkit.framework.status import Code, Status
 
+__all__ = ["SUCCESS", "ExtenderCall", "NodeScores", "PluginScore", "PreFilterRecord", "Trace", "timed"]
+
 SUCCESS = Status(Code.SUCCESS)
 _NOT_TIMED = nullcontext()
-
-
-@dataclass
-class PluginScore:
-    """One plugin's score for one node; `weighted` = normalized x weight."""
-
-    raw: int
-    normalized: int
-    weighted: int
-
-
-@dataclass
-class NodeScores:
-    """All plugins' scores for one node. `extender` is what extenders added to the total."""
-
-    plugins: dict[str, PluginScore] = field(default_factory=dict)
-    total: int = 0
-    extender: int = 0
 
 
 @dataclass
@@ -79,7 +64,7 @@ class Trace:
     filter: dict[str, Status] = field(default_factory=dict)
     filter_by_plugin: dict[str, dict[str, Status]] = field(default_factory=dict)
     pre_score_codes: dict[str, Code] = field(default_factory=dict)
-    scores: dict[str, NodeScores] = field(default_factory=dict)
+    scores: Scores = field(default_factory=Scores)
     weights: dict[str, int] = field(default_factory=dict)
     best: list[str] = field(default_factory=list)
     node: str | None = None
@@ -125,24 +110,18 @@ class Trace:
 
     def scored(self, nodes: Sequence[str]) -> None:
         """These nodes are being scored, also when every Score plugin was skipped."""
-        for name in nodes:
-            self.scores.setdefault(name, NodeScores())
+        self.scores.of_nodes(nodes)
 
     def score(
         self, plugin: str, weight: int, nodes: Sequence[str], raw: Sequence[int], normalized: Sequence[int]
     ) -> None:
         """A Score plugin scored all feasible nodes."""
         self.weights[plugin] = weight
-        for name, r, n in zip(nodes, raw, normalized, strict=True):
-            entry = self.scores.setdefault(name, NodeScores())
-            entry.plugins[plugin] = PluginScore(r, n, n * weight)
-            entry.total += n * weight
+        self.scores.add(plugin, weight, nodes, raw, normalized)
 
     def extender_score(self, node: str, points: int) -> None:
         """Extenders added `points` to a node's total."""
-        entry = self.scores.setdefault(node, NodeScores())
-        entry.extender = points
-        entry.total += points
+        self.scores.add_extender(node, points)
 
     # --- what readers ask ---------------------------------------------------------------------------------
 
