@@ -31,6 +31,7 @@ from labkit.i18n import t
 from labkit.objects.codec import Document
 from labkit.objects.meta import RawObject
 from labkit.plugin_switches import PluginSwitches
+from labkit.progress import progress
 from labkit.reading import parse_duration, read_objects
 
 if TYPE_CHECKING:
@@ -290,8 +291,10 @@ class Lab:
 
     def _run(self, limit: int) -> list[Trace]:
         found: list[Trace] = []
-        while len(found) < limit and (trace := self._attempt()) is not None:
-            found.append(trace)
+        with progress(min(limit, len(self.scheduler.queue.active)), t("scheduling", "调度中")) as step:
+            while len(found) < limit and (trace := self._attempt()) is not None:
+                found.append(trace)
+                step(1)
         return found
 
     def advance(self, duration: str | float) -> list[Trace]:

@@ -30,7 +30,9 @@ from labkit.framework.clock import VirtualClock
 from labkit.framework.cycle_state import CycleState
 from labkit.framework.node_info import QueuedPodInfo
 from labkit.framework.plugin import plugin_name
+from labkit.i18n import t
 from labkit.objects.pod import Pod
+from labkit.progress import Step, progress
 
 #: So many node verdicts of single plugins are recorded at most; larger runs record the framework's verdicts only.
 _DETAILED = 20_000
@@ -116,8 +118,9 @@ class Simulation:
 
     def run(self) -> Outcome:
         """Try all pods, again while something changes."""
-        while self._round():
-            pass
+        with progress(len(self._waiting), t("scheduling", "调度中")) as step:
+            while self._round(step):
+                pass
         return self.outcome
 
     def _in_queue_order(self, pods: list[Pod]) -> list[Pod]:
@@ -133,12 +136,13 @@ class Simulation:
 
         return [info.pod for info in sorted(infos, key=functools.cmp_to_key(compare))]
 
-    def _round(self) -> bool:
+    def _round(self, step: Step) -> bool:
         """One pass over the pending pods; True when another pass may have another result."""
         changed = False
         for uid in list(self._waiting):
             if uid in self._waiting and self._attempt(self._waiting[uid]):
                 changed = True
+                step(1)
         return changed and bool(self._waiting)
 
     def _attempt(self, pod: Pod) -> bool:
