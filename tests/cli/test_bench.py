@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from labkit.cli import main
 from labkit.cli._bench_workloads import WORKLOADS, initial_pods
+from labkit.i18n import get_language, set_language
 
 
 def bench(capsys: pytest.CaptureFixture[str], *args: str) -> list[dict[str, Any]]:
@@ -64,6 +66,15 @@ def test_lab_measures(capsys: pytest.CaptureFixture[str]) -> None:
     assert [r["what"] for r in rows] == ["trace", "what-if", "memory"]
 
 
+@pytest.fixture
+def language() -> Iterator[None]:
+    """The language as it was, afterwards."""
+    before = get_language()
+    yield
+    set_language(before)
+
+
+@pytest.mark.usefixtures("language")
 def test_unknown_names_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     """In both languages, with what there is."""
     for language, said in (("en", "is none of basic"), ("zh", "不是以下之一：basic")):
