@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from labkit.course.feeder import Feeder
 from labkit.errors import LabError
 
 
@@ -85,17 +86,23 @@ def _namespaces() -> list[str]:
 def run_boxed(
     folder: Path, notebook: str, limits: Limits, *, stop: Callable[[], bool] = lambda: False
 ) -> BoxResult:
-    """Run `folder/notebook` in a box that gets a copy of `folder`. Never raises for what the submission does."""
+    """Run `folder/notebook` in a box that gets a copy of the rest of `folder`; the cells go in one by one.
+
+    Never raises for what the submission does.
+    """
     began = time.monotonic()
+    feeder = Feeder(json.loads((folder / notebook).read_text(encoding="utf-8")))
     with tempfile.TemporaryDirectory(prefix="labkit-box-") as temporary:
         boxed = isolation() == "bubblewrap"
+        work = Path(temporary) / "work"
+        shutil.copytree(folder, work, ignore=lambda _, names: [n for n in names if n == notebook])
         info_read, info_write = os.pipe()
-        command, cwd = _command(folder, notebook, limits, Path(temporary), info_write if boxed else None)
+        command = _command(work, limits, info_write if boxed else None)
         process = subprocess.Popen(
             command,
-            cwd=cwd,
+            cwd=None if boxed else work,
             env=_environment(boxed, temporary),
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             pass_fds=(info_write,) if boxed else (),
@@ -104,7 +111,7 @@ def run_boxed(
         )
         os.close(info_write)
         try:
-            box = _Box(process, info_read if boxed else None, limits)
+            box = _Box(process, info_read if boxed else None, limits, feeder)
             result = box.watch(stop)
         finally:
             os.close(info_read)
@@ -134,15 +141,12 @@ def take_line(result: BoxResult, line: bytes) -> None:
         result.cut.append(said["cell"])
 
 
-def _command(
-    folder: Path, notebook: str, limits: Limits, temporary: Path, info: int | None
-) -> tuple[list[str], str | None]:
+def _command(work: Path, limits: Limits, info: int | None) -> list[str]:
     import labkit
 
-    run = [sys.executable, "-m", "labkit.course.runner", notebook, str(limits.cell_seconds)]
+    run = [sys.executable, "-m", "labkit.course.runner", str(limits.cell_seconds)]
     if info is None:
-        shutil.copytree(folder, temporary / "work", dirs_exist_ok=True)
-        return run, str(temporary / "work")
+        return run
     package = Path(labkit.__file__).resolve().parent
     size = str(limits.disk_mb * 1_000_000)
     command = [str(shutil.which("bwrap")), *_namespaces(), "--info-fd", str(info)]
@@ -165,8 +169,12 @@ def _command(
     # Beside the package only what lessons need: not quizzes/ and notebooks/, which hold the keys.
     command += ["--ro-bind", str(package), str(package)]
     command += ["--ro-bind-try", str(package.parent / "clusters"), str(package.parent / "clusters")]
-    command += ["--ro-bind", str(folder.resolve()), "/in", "--chdir", "/box"]
-    return [*command, "/bin/sh", "-c", 'cp -r /in/. /box/ && exec "$@"', "sh", *run], None
+    # An installed labkit has them inside.
+    for kind in ("quizzes", "notebooks"):
+        if (package / "data" / kind).is_dir():
+            command += ["--tmpfs", str(package / "data" / kind)]
+    command += ["--ro-bind", str(work.resolve()), "/in", "--chdir", "/box"]
+    return [*command, "/bin/sh", "-c", 'cp -r /in/. /box/ && exec "$@"', "sh", *run]
 
 
 def _environment(boxed: bool, temporary: str) -> dict[str, str]:
@@ -200,20 +208,25 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
     process.kill()
     process.wait()
-    for stream in (process.stdout, process.stderr):
+    for stream in (process.stdin, process.stdout, process.stderr):
         if stream is not None:
-            stream.close()
+            with contextlib.suppress(OSError):
+                stream.close()
 
 
 class _Box:
     """A running box: reads what it reports and ends it when it goes beyond its limits."""
 
-    def __init__(self, process: subprocess.Popen[bytes], info: int | None, limits: Limits) -> None:
-        self.process, self.limits = process, limits
+    def __init__(
+        self, process: subprocess.Popen[bytes], info: int | None, limits: Limits, feeder: Feeder
+    ) -> None:
+        self.process, self.limits, self.feeder = process, limits, feeder
         self._namespace = self._find_namespace(info) if info is not None else None
         self.result = BoxResult()
         self._buffer = b""
         self._read = 0
+        self._unsent = b""
+        self._selector = selectors.DefaultSelector()
 
     def _find_namespace(self, info: int) -> str | None:
         selector = selectors.DefaultSelector()
@@ -235,16 +248,21 @@ class _Box:
         """Until the box ends or must be ended."""
         assert self.process.stdout is not None
         assert self.process.stderr is not None
-        selector = selectors.DefaultSelector()
+        assert self.process.stdin is not None
         for stream in (self.process.stdout, self.process.stderr):
             os.set_blocking(stream.fileno(), False)
-            selector.register(stream, selectors.EVENT_READ)
+            self._selector.register(stream, selectors.EVENT_READ)
+        os.set_blocking(self.process.stdin.fileno(), False)
+        self._ask()
         deadline = time.monotonic() + self.limits.wall_seconds
-        while selector.get_map():
-            for key, _ in selector.select(0.1):
+        while any(key.events == selectors.EVENT_READ for key in self._selector.get_map().values()):
+            for key, _ in self._selector.select(0.1):
+                if key.fileobj is self.process.stdin:
+                    self._send()
+                    continue
                 part = os.read(key.fd, 1 << 16)
                 if not part:
-                    selector.unregister(key.fileobj)
+                    self._selector.unregister(key.fileobj)
                 elif key.fileobj is self.process.stdout:
                     self._take(part)
                 else:
@@ -271,7 +289,30 @@ class _Box:
         self._buffer += part
         *lines, self._buffer = self._buffer.split(b"\n")
         for line in lines:
-            take_line(self.result, line)
+            if self.feeder.is_answer(line):
+                take_line(self.result, line)
+                self._ask()
+
+    def _ask(self) -> None:
+        """Hand in the next cell, or be done."""
+        asked = self.feeder.ask()
+        if asked is None:
+            self.result.ended = "done"
+            return
+        self._unsent += asked
+        if self.process.stdin not in self._selector.get_map():
+            self._selector.register(self.process.stdin, selectors.EVENT_WRITE)  # type: ignore[arg-type]
+
+    def _send(self) -> None:
+        assert self.process.stdin is not None
+        try:
+            self._unsent = self._unsent[os.write(self.process.stdin.fileno(), self._unsent[: 1 << 16]) :]
+        except BlockingIOError:
+            return
+        except OSError:
+            self._unsent = b""
+        if not self._unsent:
+            self._selector.unregister(self.process.stdin)
 
     def _excess(self) -> str:
         if self.result.ended == "output":

@@ -26,6 +26,7 @@ NAMESPACE = "labkit-grading"
 IMAGE = "labkit-grading:latest"
 #: etcd takes objects of 1.5 MiB; base64 makes a third more of the tar.
 LARGEST_TAR = 1_000_000
+_CELLS = "/cells/cells.ipynb"
 _LABEL = "labkit.grading/run"
 
 Json = dict[str, Any]
@@ -88,15 +89,41 @@ def secret(name: str, tar: bytes) -> Json:
 def job(name: str, notebook: str, limits: Limits, image: str) -> Json:
     """The Job that runs it once, with `limits` as the kernel and the kubelet enforce them."""
     room = f"{limits.disk_mb}Mi"
-    command = (
-        "python -c \"import tarfile; tarfile.open('/in/work.tar.gz').extractall('/box', filter='data')\""
-        ' && exec python -m labkit.course.runner "$0" "$1"'
-    )
+    secure = {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    # Only this container sees the Secret; the other one gets the cells through `feeder`, which deletes the notebook
+    # before anything of the submission runs.
+    unpack = {
+        "name": "unpack",
+        "image": image,
+        "imagePullPolicy": "IfNotPresent",
+        "command": [
+            "/bin/sh",
+            "-c",
+            "python -c \"import tarfile; tarfile.open('/in/work.tar.gz').extractall('/box', filter='data')\""
+            f' && mv "$0" {_CELLS}',
+            notebook,
+        ],
+        "workingDir": "/box",
+        "resources": {
+            "requests": {"cpu": "100m", "memory": "64Mi"},
+            "limits": {"cpu": "1", "memory": "256Mi", "ephemeral-storage": f"{4 * limits.disk_mb}Mi"},
+        },
+        "securityContext": secure,
+        "volumeMounts": [
+            {"name": "in", "mountPath": "/in", "readOnly": True},
+            {"name": "box", "mountPath": "/box"},
+            {"name": "cells", "mountPath": "/cells"},
+        ],
+    }
     container = {
         "name": "run",
         "image": image,
         "imagePullPolicy": "IfNotPresent",
-        "command": ["/bin/sh", "-c", command, notebook, str(limits.cell_seconds)],
+        "command": ["python", "-m", "labkit.course.feeder", _CELLS, str(limits.cell_seconds)],
         "workingDir": "/box",
         "env": [
             {"name": name_, "value": value}
@@ -119,13 +146,9 @@ def job(name: str, notebook: str, limits: Limits, image: str) -> Json:
                 "ephemeral-storage": f"{4 * limits.disk_mb}Mi",
             },
         },
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "capabilities": {"drop": ["ALL"]},
-        },
+        "securityContext": secure,
         "volumeMounts": [
-            {"name": "in", "mountPath": "/in", "readOnly": True},
+            {"name": "cells", "mountPath": "/cells"},
             {"name": "box", "mountPath": "/box"},
             {"name": "tmp", "mountPath": "/tmp"},
         ],
@@ -142,10 +165,12 @@ def job(name: str, notebook: str, limits: Limits, image: str) -> Json:
             "fsGroup": 65534,
             "seccompProfile": {"type": "RuntimeDefault"},
         },
+        "initContainers": [unpack],
         "containers": [container],
         "volumes": [
             {"name": "in", "secret": {"secretName": name}},
             {"name": "box", "emptyDir": {"sizeLimit": room}},
+            {"name": "cells", "emptyDir": {"sizeLimit": room}},
             {"name": "tmp", "emptyDir": {"sizeLimit": room}},
         ],
     }

@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from labkit.course.box import BoxResult, Limits, isolation, require_posix, run_boxed
+from labkit.course.feeder import DEFINED, defined_builtins
+from labkit.course.gradebook import Book, BusyError
 from labkit.course.late import submitted_at
 from labkit.course.ledger import FAILED, GRADED, Ledger, Record, hash_of
 from labkit.course.marks import NOT_RUN, Marks, mark_notebook, quiz_marks
@@ -64,6 +66,8 @@ class _Job:
     result: BoxResult | None = None
     reason: str = ""
     quiz_problem: str = ""
+    #: Nothing was written: --resume takes it up again.
+    unsaved: bool = False
 
 
 def grade(
@@ -116,8 +120,6 @@ class _Grader:
         ledger: Ledger,
         box: Callable[..., BoxResult] | None,
     ) -> None:
-        from labkit.course.gradebook import Book
-
         self.course, self.module, self.limits, self.ledger = course, module, limits, ledger
         self.source_folder = course.root / "source" / module
         self.source = read_notebook(self.source_folder / f"{module}.ipynb")
@@ -162,7 +164,10 @@ class _Grader:
         return self.summary
 
     def _job(self, folder: Path) -> _Job:
-        return _Job(folder.parent.name, folder, hash_of(folder))
+        try:
+            return _Job(folder.parent.name, folder, hash_of(folder))
+        except OSError as e:
+            return _Job(folder.parent.name, folder, "", reason=f"{e.filename}: {e.strerror}")
 
     def _is_done(self, job: _Job) -> bool:
         record = self.ledger.read(self.module, job.student)
@@ -174,7 +179,8 @@ class _Grader:
     def _work(self, job: _Job) -> _Job:
         """Never raises: whatever happens to this submission is its reason."""
         try:
-            self._check_and_run(job)
+            if not job.reason:
+                self._check_and_run(job)
         except Exception as e:
             job.reason = f"{type(e).__name__}: {e}"
         return job
@@ -219,6 +225,12 @@ class _Grader:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, target)
         (work / LANGUAGE_FILE).write_text(json.dumps({"language": checked.language}), encoding="utf-8")
+        about = checked.notebook.metadata.get("labkit")
+        code = (c.source for c in self.source.cells if c.cell_type == "code")
+        checked.notebook.metadata["labkit"] = {
+            **(about if isinstance(about, dict) else {}),
+            DEFINED: defined_builtins(code),
+        }
         write_notebook(checked.notebook, work / f"{self.module}.ipynb")
 
     def _run_with_retries(self, job: _Job, work: Path) -> BoxResult:
@@ -265,6 +277,8 @@ class _Grader:
         if record.status == GRADED and job.marks is not None:
             try:
                 self.book.save(job.student, job.notebook, job.marks, record, submitted_at(job.folder))
+            except BusyError as e:
+                record.status, record.reason, job.unsaved = FAILED, f"{e.message}; {e.hint}", True
             except LabError as e:
                 record.status, record.reason = FAILED, e.message
             else:
@@ -281,7 +295,7 @@ class _Grader:
                 f"{job.student}: {old.score if old.status == GRADED else old.status} -> "
                 f"{record.score if record.status == GRADED else record.status}"
             )
-        if job.reason != "stopped":
+        if not job.unsaved and job.reason != "stopped":
             self.ledger.write(record)
             self.ledger.audit(
                 record.status,

@@ -11,6 +11,20 @@ from labkit.course.marks import Marks
 from labkit.course.project import Course
 from labkit.course.strip import checksum
 from labkit.errors import LabError
+from labkit.i18n import t
+
+
+class BusyError(LabError):
+    """Another program writes to the gradebook. Nothing was changed; grading with --resume tries again."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            t("gradebook.db is in use by another program", "gradebook.db 正被另一程序使用"),
+            hint=t(
+                "end other nbgrader commands, then grade with --resume",
+                "结束其他 nbgrader 命令，然后用 --resume 评分",
+            ),
+        )
 
 
 class Book:
@@ -18,13 +32,17 @@ class Book:
 
     def __init__(self, course: Course, module: str) -> None:
         from nbgrader.api import Gradebook, MissingEntry
-        from sqlalchemy.exc import SAWarning
+        from sqlalchemy.exc import OperationalError, SAWarning
 
         # nbgrader's own objects raise these by the hundred; they mean nothing for marks.
         warnings.filterwarnings("ignore", category=SAWarning)
         self.module = module
         self._missing = MissingEntry
-        self._book = Gradebook(f"sqlite:///{course.root / 'gradebook.db'}")
+        self._locked = OperationalError
+        try:
+            self._book = Gradebook(f"sqlite:///{course.root / 'gradebook.db'}")
+        except OperationalError as e:
+            raise BusyError from e
         try:
             self._book.find_notebook(module, module)
         except MissingEntry:
@@ -41,7 +59,8 @@ class Book:
     def save(
         self, student: str, notebook: Any, marks: Marks, record: Record, submitted: datetime | None
     ) -> None:
-        """Write one submission. Manual scores stay and are marked for another look. Raises LabError."""
+        """Write one submission. Manual scores stay and are marked for another look. Raises LabError, and BusyError
+        where trying again helps."""
         book = self._book
         try:
             book.update_or_create_student(student)
@@ -62,6 +81,9 @@ class Book:
             entry = book.find_submission_notebook(self.module, self.module, student)
             entry.late_submission_penalty = record.late or None
             book.db.commit()
+        except self._locked as e:
+            book.db.rollback()
+            raise BusyError from e
         except self._missing as e:
             book.db.rollback()
             raise LabError(

@@ -78,25 +78,27 @@ def mark_notebook(notebook: Any, quizzes: QuizMarks) -> Marks:
 
 
 def cell_points(outputs: list[Any], most: float) -> tuple[float, str]:
-    """Points of a test cell from its outputs, and why not all."""
+    """Points of a test cell from its outputs, and why not all. An error counts wherever it is among them."""
     for output in outputs:
         kind = output.get("output_type")
         if kind == "error":
             return 0.0, f"{output.get('ename')}: {output.get('evalue')}"
         if kind == "stream" and output.get("name") == "stderr":
             return 0.0, "stderr: " + str(output.get("text"))[:200]
-        if kind == "execute_result":
-            text = str((output.get("data") or {}).get("text/plain", "")).strip()
-            try:
-                value = float(text)
-            except ValueError:
-                return most, ""
-            if value != value or value < 0:
-                return 0.0, f"the result {text} is no number of points"
-            if value > most:
-                return most, f"the result {text} is more than the maximum"
-            return value, ""
-    return most, ""
+    # Only the last one can be the cell's own.
+    results = [o for o in outputs if o.get("output_type") == "execute_result"]
+    if not results:
+        return most, ""
+    text = str((results[-1].get("data") or {}).get("text/plain", "")).strip()
+    try:
+        value = float(text)
+    except ValueError:
+        return most, ""
+    if value != value or value < 0:
+        return 0.0, f"the result {text} is no number of points"
+    if value > most:
+        return most, f"the result {text} is more than the maximum"
+    return value, ""
 
 
 @dataclass

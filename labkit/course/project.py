@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from labkit.course.quiz_points import with_quiz_points
 from labkit.course.settings import Settings, changed, read_settings, write_settings
 from labkit.course.source import (
     build_language,
@@ -157,6 +158,7 @@ def put_source(course: Course, module: str, *, root: Path | None = None) -> str:
     problems = source_problems(notebook, name)
     if problems:
         raise LabError(problems[0], hint="\n  ".join(problems[1:]) or None)
+    notebook = with_quiz_points(notebook, course.root, course.settings.terms)
     folder = course.root / "source" / name
     if folder.exists():
         shutil.rmtree(folder)
@@ -192,7 +194,7 @@ def release(
     name = put_source(course, module, root=root)
     nbgrader(course, "generate_assignment", name, "--force", "--create")
     result = Release(name)
-    source = read_notebook(source_path(name, root))
+    source = with_quiz_points(read_notebook(source_path(name, root)), course.root, course.settings.terms)
     for language in languages or [course.language]:
         own = language == course.language
         folder = course.root / ("release" if own else f"release-{language}") / name

@@ -1,10 +1,11 @@
 """Runs a notebook's cells inside the box and reports the outputs of each, line by line, on the result pipe.
 
 One process, IPython's shell, no kernel and no sockets: starts fast, and there is nothing to talk to outside.
-Each line is JSON: `{"cell": n, "outputs": [...], "changed": [...], "cut": true}`; a last line `{"done": true}`.
-What was reported stays reported when a later cell ends the process.
+A cell comes as a line of JSON on standard input (`feeder`), its report goes as one to standard output:
+`{"cell": n, "token": "...", "outputs": [...], "changed": [...], "cut": true}`. There is no notebook here: a check that
+was not asked for yet is nowhere in the box. What was reported stays reported when a later cell ends the process.
 
-    python -m labkit.course.runner NOTEBOOK SECONDS      the result pipe is standard output
+    python -m labkit.course.runner SECONDS
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import json
 import os
 import signal
 import sys
-from typing import Any, TextIO
+from typing import Any, BinaryIO, TextIO
 
 LONGEST_OUTPUT = 200_000
 _ALARM_EVERY = 0.5
@@ -97,10 +98,10 @@ class _Writer:
         return self._number
 
 
-def run(path: str, seconds: float, results: TextIO) -> None:
-    """Run all code cells of the notebook at `path`, each at most `seconds`."""
-    with open(path, encoding="utf-8") as source:
-        cells = json.load(source)["cells"]
+def run(feed: BinaryIO, seconds: float, results: TextIO) -> None:
+    """Run the code cells that `feed` asks for, each at most `seconds`."""
+    from labkit.course.graded_cell import parsed, run_checks
+
     streams = Streams()
     shell = _shell(streams)
     spill = _capture_descriptors()
@@ -108,42 +109,59 @@ def run(path: str, seconds: float, results: TextIO) -> None:
 
     _import_all()
     snapshot = Snapshot()
-    signal.signal(signal.SIGALRM, _on_alarm)
-    for number, cell in enumerate(cells):
-        if cell["cell_type"] != "code":
-            continue
+    me, dumps = os.getpid(), json.dumps
+    while line := feed.readline():
+        cell = json.loads(line)
+        number, token, source = cell["cell"], cell["token"], cell["source"]
         streams.start()
-        graded = (cell.get("metadata", {}).get("nbgrader") or {}).get("grade")
-        changed = snapshot.restore() if graded else []
+        changed = snapshot.restore() if cell["graded"] else []
+        tree = parsed(source) if cell["graded"] else None
+        keep, error, made = cell["keep"], None, None
+        if tree is not None:
+            # Nothing of the submission can read the checks' text while they run.
+            del line, cell, source
+        signal.signal(signal.SIGALRM, _on_alarm)
         signal.setitimer(signal.ITIMER_REAL, seconds, _ALARM_EVERY)
         try:
-            result = shell.run_cell("".join(cell["source"]), store_history=True)
-            error = result.error_before_exec or result.error_in_exec
+            if tree is not None:
+                made = run_checks(tree, shell.user_ns, keep)
+            else:
+                result = shell.run_cell(source, store_history=True)
+                error = result.error_before_exec or result.error_in_exec
         except (KeyboardInterrupt, SystemExit) as e:
             error = e
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
+        if os.getpid() != me:
+            # A child that the submission forked and forgot.
+            os._exit(0)
         _take_spill(spill, streams)
-        if error is not None and not any(o["output_type"] == "error" for o in streams.outputs):
-            streams.show(_error(error, []))
-        line = {"cell": number, "outputs": streams.outputs, "changed": changed[:20], "cut": streams.cut}
-        results.write(json.dumps(line, default=str) + "\n")
+        outputs = list(streams.outputs)
+        if made is not None:
+            # A result that is not the cell's own was put there by the submission.
+            outputs = [o for o in outputs if o.get("output_type") != "execute_result"] + made
+        elif error is not None and not any(o["output_type"] == "error" for o in outputs):
+            outputs.append(_error(error, []))
+        report = {
+            "cell": number,
+            "token": token,
+            "outputs": outputs,
+            "changed": changed[:20],
+            "cut": streams.cut,
+        }
+        results.write(dumps(report, default=str) + "\n")
         results.flush()
-    results.write('{"done": true}\n')
-    results.flush()
 
 
 def _import_all() -> None:
     """What exercises use, so that the snapshot covers it."""
     import importlib
+    import pkgutil
 
-    for name in (
-        "labkit.check",
-        "labkit.check.plugins",
-        "labkit.lab",
-        "labkit.engine.replay",
-        "labkit.quiz.session",
-    ):
+    import labkit.check
+
+    names = [f"labkit.check.{m.name}" for m in pkgutil.iter_modules(labkit.check.__path__)]
+    for name in ("ctypes", *names, "labkit.lab", "labkit.engine.replay", "labkit.quiz.session"):
         importlib.import_module(name)
 
 
@@ -227,10 +245,11 @@ def main() -> None:
     """Entry point in the box."""
     pipe = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.set_inheritable(pipe.fileno(), False)
+    feed = os.fdopen(os.dup(0), "rb")
     # No one can be asked: input() ends with EOFError.
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
-    run(sys.argv[1], float(sys.argv[2]), pipe)
+    run(feed, float(sys.argv[1]), pipe)
 
 
 if __name__ == "__main__":

@@ -40,9 +40,12 @@ class LocalJobs:
         tar = base64.b64decode(self.objects["Secret"]["data"]["work.tar.gz"])
         with tarfile.open(fileobj=io.BytesIO(tar)) as opened:
             opened.extractall(self.folder, filter="data")
-        *_, notebook, seconds = manifest["spec"]["template"]["spec"]["containers"][0]["command"]
+        pod = manifest["spec"]["template"]["spec"]
+        *_, notebook = pod["initContainers"][0]["command"]
+        python, *command, _, seconds = pod["containers"][0]["command"]
+        assert python == "python"
         done = subprocess.run(
-            [sys.executable, "-m", "labkit.course.runner", notebook, seconds],
+            [sys.executable, *command, notebook, seconds],
             cwd=self.folder,
             capture_output=True,
             timeout=120,

@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 from labkit.course.grade import grade
 from labkit.course.ledger import GRADED, Record
+from labkit.course.preflight import quiz_cells
 from labkit.course.project import Course, init_course, nbgrader, open_course, put_source, release
+from labkit.course.quiz_points import questions_of
 from labkit.course.settings import changed, write_settings
-from labkit.course.source import read_notebook, write_notebook
+from labkit.course.source import modules, read_notebook, write_notebook
 from labkit.course.strip import strip
 from labkit.course.text import from_text
 from labkit.errors import InputError
@@ -370,3 +372,85 @@ def test_a_released_cell_is_the_learners_to_run(course: Course) -> None:
     released = read_notebook(course.root / "release" / NAME / f"{NAME}.ipynb")
     ours = strip(read_notebook(course.root / "source" / NAME / f"{NAME}.ipynb"))
     assert [c.source for c in released.cells] == [c.source for c in ours.cells]
+
+
+ASKS_ONLY = """%% prose title
+# Quiz and exercise
+
+%% zh
+# 测验与练习
+
+%% code ask
+from labkit.widgets.quiz import quiz
+
+quiz("kinds", "one", "many", "order")
+
+%% solution double
+def double(x):
+    ### BEGIN SOLUTION
+    return 2 * x
+    ### END SOLUTION
+
+%% tests double-visible points=2
+assert double(2) == 4
+"""
+
+
+@pytest.mark.nbgrader
+def test_questions_that_a_module_asks_count_beside_its_exercises(tmp_path: Path) -> None:
+    """From the instructor's bank to a learner's feedback: the release gets a cell of points and no key, the answers
+    are marked by the key at home, quiz and exercise are in one gradebook, and the page in Chinese holds no key."""
+    from labkit.course.feedback import write_feedback
+    from nbgrader.api import Gradebook
+
+    course = new_course(tmp_path)
+    write_module(tmp_path / "notebooks", ASKS_ONLY)
+    release(course, "43", ["en", "zh"], root=tmp_path / "notebooks")
+    for name in ("release", "release-zh"):
+        released = read_notebook(course.root / name / NAME / f"{NAME}.ipynb")
+        cell = released.cells[-1]
+        assert cell.metadata["nbgrader"]["grade_id"] == "quiz-kinds"
+        assert cell.source.endswith('score("kinds", "one", "many", "order", points=4)')
+    answers = {k: v for k, v in right(course).items() if k != "match"}
+    folder = learner(course, "li", {**answers, "many": ["a"]}, "zh")
+    notebook = read_notebook(folder / f"{NAME}.ipynb")
+    for cell in notebook.cells:
+        if cell["id"] == "double":
+            cell.source = "def double(x): return x + x"
+    write_notebook(notebook, folder / f"{NAME}.ipynb")
+    (record,) = grade(course, NAME).records
+    assert record.marks == {"double-visible": 2, "quiz-kinds": 3}
+    with Gradebook(f"sqlite:///{course.root / 'gradebook.db'}") as book:
+        assert book.find_submission(NAME, "li").score == 5
+    (path,) = write_feedback(course, NAME)
+    page = path.read_text(encoding="utf-8")
+    assert 'lang="zh-CN"' in page
+    assert not [secret for secret in texts_of_key() if secret in page]
+    assert "many: 50%" in page
+
+
+def test_practice_adds_no_points(tmp_path: Path) -> None:
+    """Nor do questions that a cell scores already, in graded mode."""
+    course = new_course(tmp_path, quiz="practice")
+    write_module(tmp_path / "notebooks", ASKS_ONLY)
+    put_source(course, "43", root=tmp_path / "notebooks")
+    cells = read_notebook(course.root / "source" / NAME / f"{NAME}.ipynb").cells
+    assert [c["id"] for c in cells] == ["title", "ask", "double", "double-visible"]
+    graded = new_course(tmp_path / "graded")
+    put_source(graded, "43", root=tmp_path / "graded" / "notebooks")
+    cells = read_notebook(graded.root / "source" / NAME / f"{NAME}.ipynb").cells
+    assert [c["id"] for c in cells if c["id"].startswith("quiz-")] == []
+
+
+@pytest.mark.parametrize("module", modules())
+def test_every_module_can_count_its_questions(tmp_path: Path, module: str) -> None:
+    """In a graded course each question of each module is scored exactly once, and is shipped without key."""
+    course = init_course(tmp_path / "demo", "en", quiz="graded")
+    put_source(course, module)
+    source = read_notebook(course.root / "source" / module / f"{module}.ipynb")
+    asked = set(questions_of([c.source for c in source.cells if c.cell_type == "code"], "quiz", course.root))
+    scored = [(bank, id) for bank, ids, _ in quiz_cells(source).values() for id in ids]
+    assert sorted(scored) == sorted(asked)
+    assert asked
+    for bank in {bank for bank, _ in asked}:
+        assert (course.root / "source" / module / f"quiz-{bank}.json").is_file()

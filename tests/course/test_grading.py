@@ -16,7 +16,7 @@ import pytest
 from labkit.course.box import Limits, isolation
 from labkit.course.grade import Summary, grade
 from labkit.course.ledger import FAILED, GRADED, Ledger, Record
-from labkit.course.project import Course, init_course, nbgrader, release
+from labkit.course.project import Course, init_course, nbgrader, open_course, release
 from labkit.course.source import read_notebook, write_notebook
 from labkit.errors import LabError
 
@@ -306,7 +306,7 @@ def test_marks_equal_plain_nbgrader_where_it_can_grade(course: Course, records: 
     shutil.copytree(course.root, other, ignore=shutil.ignore_patterns(".labkit", "submitted", "autograded"))
     for student in honest:
         shutil.copytree(course.root / "submitted" / student, other / "submitted" / student)
-    nbgrader(Course(other, "en"), "autograde", NAME, "--force")
+    nbgrader(open_course(other), "autograde", NAME, "--force")
     with Gradebook(f"sqlite:///{other / 'gradebook.db'}") as book:
         theirs = {s: book.find_submission(NAME, s).score for s in honest}
     assert ours == theirs

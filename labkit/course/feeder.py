@@ -1,0 +1,115 @@
+"""Hands the cells of a notebook to the runner, one at a time, and takes only the answer to the cell it asked about.
+
+A check stays out of the submission's reach until it is its turn, and an answer without the cell's own token, made up
+in advance for instance, is not taken. On this machine `box` does the asking; in a pod of a cluster this module is the
+program that starts the runner:
+
+    python -m labkit.course.feeder NOTEBOOK SECONDS      reads and deletes NOTEBOOK; what was taken goes to stdout
+"""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import ctypes
+import json
+import secrets
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from labkit.course.graded_cell import bound
+
+_LONGEST_LINE = 20_000_000
+_NOT_DUMPABLE = 4
+#: Where a notebook's metadata name the builtins that the exercises themselves define.
+DEFINED = "defined"
+
+
+class Feeder:
+    """Asks for one cell after the other. `notebook` is a notebook or its JSON."""
+
+    def __init__(self, notebook: Any) -> None:
+        about = notebook["metadata"].get("labkit")
+        names = about.get(DEFINED) if isinstance(about, dict) else None
+        self._defined = [str(n) for n in names] if isinstance(names, list) else []
+        self._left = self._cells(notebook)
+        self._cell, self._token = -1, ""
+
+    @staticmethod
+    def _cells(notebook: Any) -> Iterator[tuple[int, str, bool]]:
+        for number, cell in enumerate(notebook["cells"]):
+            if cell["cell_type"] == "code":
+                mark = cell["metadata"].get("nbgrader") or {}
+                source = cell["source"]
+                text = source if isinstance(source, str) else "".join(source)
+                yield number, text, bool(mark.get("grade"))
+
+    def ask(self) -> bytes | None:
+        """The line that asks for the next cell; None when all are answered."""
+        cell = next(self._left, None)
+        if cell is None:
+            return None
+        self._cell, source, graded = cell
+        self._token = secrets.token_hex(16)
+        asked = {"cell": self._cell, "token": self._token, "source": source, "graded": graded}
+        return json.dumps({**asked, "keep": self._defined}).encode() + b"\n"
+
+    def is_answer(self, line: bytes) -> bool:
+        """Is this the answer to the cell that was asked for last? The same line is taken once only."""
+        try:
+            said = json.loads(line)
+            mine = bool(said["cell"] == self._cell and said["token"] == self._token and self._token)
+        except (ValueError, KeyError, TypeError, RecursionError):
+            return False
+        if mine:
+            self._token = ""
+        return mine
+
+
+def defined_builtins(sources: Iterator[str]) -> list[str]:
+    """Builtins that code itself defines, for example in an exercise that has learners write `sum`."""
+    import ast
+
+    found: set[str] = set()
+    for source in sources:
+        try:
+            tree = ast.parse(source)
+        except SyntaxError:
+            continue
+        found |= bound(tree)
+    return sorted(found & set(vars(builtins)))
+
+
+def main() -> None:
+    """Entry point in a pod. Exit status 1 when the runner ended before the last cell."""
+    path = Path(sys.argv[1])
+    feeder = Feeder(json.loads(path.read_text(encoding="utf-8")))
+    path.unlink()
+    # The runner has the same user: without this it could read the cells in this process's memory.
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_NOT_DUMPABLE, 0, 0, 0, 0)
+    command = [sys.executable, "-m", "labkit.course.runner", sys.argv[2]]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as runner:
+        assert runner.stdin is not None
+        assert runner.stdout is not None
+        try:
+            while (asked := feeder.ask()) is not None:
+                runner.stdin.write(asked)
+                runner.stdin.flush()
+                while not feeder.is_answer(line := runner.stdout.readline(_LONGEST_LINE)):
+                    if not line:
+                        sys.exit(1)
+                sys.stdout.write(line.decode("utf-8", "replace"))
+                sys.stdout.flush()
+        except BrokenPipeError:
+            sys.exit(1)
+        finally:
+            runner.kill()
+    print('{"done": true}', flush=True)
+
+
+if __name__ == "__main__":
+    main()
