@@ -182,7 +182,9 @@ def _walk_field(value: Any, schema: Struct, name: str, path: Path, found: dict[P
         else:
             found[path] = value
     elif keys := list_keys(schema, name):
-        found[(*path, ".")] = None
+        if schema.fields[name].omitempty:
+            # A list that is always written is there from the beginning, and nobody's.
+            found[(*path, ".")] = None
         item = struct(type_name[2:])
         for element in value:
             if not isinstance(element, dict):

@@ -77,7 +77,7 @@ def parse_labels(text: str) -> _LabelTest | None:
         if found != ",":
             raise bad_request(f"found '{found}', expected: ',' or 'end of string'")
         if not tokens and text.rstrip().endswith(","):
-            raise bad_request("unable to parse requirement: found '', expected: identifier after ','")
+            raise bad_request("found '', expected: identifier after ','")
     if not tests:
         return None
     if len(tests) == 1:

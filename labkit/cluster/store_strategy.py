@@ -18,6 +18,11 @@ _TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 GATED_MESSAGE = "Scheduling is blocked due to non-empty scheduling gates"
 
 
+def begins_status(resource: ResourceType) -> bool:
+    """Whether the status of a new object is the server's, whatever the body says."""
+    return resource.has_status and resource.kind not in _STATUS_AT_CREATE
+
+
 def prepare_create(store: Store, resource: ResourceType, obj: Json) -> None:
     """Set what the server alone decides at create."""
     kind = resource.kind
@@ -37,7 +42,7 @@ def prepare_create(store: Store, resource: ResourceType, obj: Json) -> None:
                 }
             ]
         return
-    if resource.has_status and kind not in _STATUS_AT_CREATE:
+    if begins_status(resource):
         obj["status"] = resource.schema.fields["status"].decode({}, [])
     if kind == "Namespace":
         finalizers = obj["spec"].setdefault("finalizers", [])

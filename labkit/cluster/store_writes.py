@@ -70,6 +70,12 @@ def create(store: Store, body: Any, resource: ResourceType | None, options: Writ
         store_admission.check_namespace(store, resource, obj)
     set_defaults(kept, obj)
     store_strategy.prepare_create(store, kept, obj)
+    if options.field_manager and not options.applied:
+        from labkit.cluster import store_apply
+
+        # What admission adds, and a status that the server begins, belongs to nobody.
+        seen = {k: v for k, v in obj.items() if k != "status" or not store_strategy.begins_status(kept)}
+        store_apply.track(kept, None, seen, options.field_manager, store.now_text())
     if store.admission:
         store_admission.admit_create(store, kept, obj)
     store_validation.validate_create(kept, obj)
@@ -78,10 +84,6 @@ def create(store: Store, body: Any, resource: ResourceType | None, options: Writ
         raise already_exists(resource, name)
     if store.admission:
         store_admission.check_create(store, kept, obj)
-    if options.field_manager and not options.applied:
-        from labkit.cluster import store_apply
-
-        store_apply.track(kept, None, obj, options.field_manager, store.now_text())
     if not options.dry_run:
         store_strategy.allocate(store, kept, obj)
         store.commit(kept, None, obj)

@@ -17,6 +17,7 @@ _REPLACEMENTS = (
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)", "<time>"),
     (r"[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}", "<time>"),
     (r'(resourceVersion"?: )"\d+"', r"\1<version>"),
+    (r"(Resource Version:\s+)\d+", r"\1<version>"),
     (r"127\.0\.0\.1:\d+", "<server>"),
     (r"\b10\.\d+\.\d+\.\d+\b", "<ip>"),
     (r"^(Age:\s+).*$", r"\1<age>"),

@@ -46,6 +46,7 @@ _VERBS = {
     "PATCH": "patch",
     "DELETE": "delete",
 }
+_ENDPOINTS = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
 #: Large bodies being read at once, and for how long; further ones wait, so that memory stays bounded.
 _PARALLEL_BODIES, _SMALL_BODY, _BODY_SECONDS = 32, 64 * 1024, 60.0
 
@@ -115,12 +116,14 @@ class ApiServer:
             return with_warnings(self._write(target, request, accepted), request.warnings)
         if request.method not in ("GET", "HEAD"):
             raise method_not_allowed()
+        if target.resource.kind == "Endpoints":
+            request.warnings.append(_ENDPOINTS)
         if watching:
             assert self.hub is not None
             return WatchResponse(self.store, self.hub, target, request, accepted)
         if target.name is not None:
-            return reading.get_one(self.store, target, request, accepted)
-        return reading.get_list(self.store, target, request, accepted)
+            return with_warnings(reading.get_one(self.store, target, request, accepted), request.warnings)
+        return with_warnings(reading.get_list(self.store, target, request, accepted), request.warnings)
 
     async def _body(self, receive: Receive, declared: str | None) -> bytes:
         if declared is not None and declared.isdigit() and int(declared) <= _SMALL_BODY:

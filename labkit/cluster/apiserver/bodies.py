@@ -28,6 +28,11 @@ class ClientGone(Exception):
     """The client closed the connection in the middle of its request."""
 
 
+_TYPE_META = (
+    'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+)
+
+
 async def read_body(receive: Receive, declared: str | None) -> bytes:
     """The whole body. ApiError 413 as soon as it is known to be too large, ClientGone when it ends early."""
     if declared is not None and declared.isdigit() and int(declared) > MAX_BODY:
@@ -76,7 +81,7 @@ def parse_object(body: bytes, content_type: str | None, kind: str) -> dict[str, 
         )
     if not isinstance(parsed, dict):
         raise _unrecognized(
-            kind, f"json: cannot unmarshal {_type(parsed)} into Go value of type struct", body
+            kind, f"json: cannot unmarshal {_type(parsed)} into Go value of type {_TYPE_META}", body
         )
     return parsed
 

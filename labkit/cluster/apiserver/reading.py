@@ -164,7 +164,7 @@ def _position(store: Store, request: Request) -> tuple[int | None, str]:
     if match and not given:
         _bad_match("resourceVersionMatch is forbidden unless resourceVersion is provided")
     if match not in ("", "Exact", "NotOlderThan"):
-        problem = f'Unsupported value: "{match}": supported values: "Exact", "NotOlderThan"'
+        problem = f'Unsupported value: "{match}": supported values: "Exact", "NotOlderThan", ""'
         raise invalid_options("ListOptions", Cause("FieldValueNotSupported", problem, "resourceVersionMatch"))
     if match == "Exact" and given == "0":
         _bad_match('resourceVersionMatch "exact" is forbidden for resourceVersion "0"')
@@ -214,9 +214,19 @@ def _token(version: int, start: str) -> str:
     return base64.urlsafe_b64encode(raw).decode().rstrip("=")
 
 
+def _quoted(byte: int) -> str:
+    """A character as Go quotes it."""
+    return f"'{chr(byte)}'" if 0x20 <= byte < 0x7F else f"'\\u{byte:04x}'"
+
+
 def _read_token(token: str) -> tuple[int, str]:
     try:
-        parsed = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
+        raw = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
+        try:
+            parsed = json.loads(raw.decode("latin-1"))
+        except ValueError:
+            what = "unexpected end of JSON input" if not raw else f"invalid character {_quoted(raw[0])}"
+            raise ValueError(what + (" looking for beginning of value" if raw else "")) from None
         version, start = parsed["rv"], parsed["start"]
         if parsed["v"] != "meta.k8s.io/v1" or not isinstance(version, int) or not isinstance(start, str):
             raise ValueError("unexpected content")

@@ -14,6 +14,7 @@ from labkit.cluster.apiserver.table_text import (
     age,
     columns,
     name_of,
+    selector,
     since,
     spec_of,
     status_of,
@@ -116,6 +117,28 @@ def _priority_class(obj: Json, now: float) -> list[Any]:
     ]
 
 
+def _ingress(obj: Json, now: float) -> list[Any]:
+    spec = spec_of(obj)
+    rules = spec.get("rules") or ()
+    hosts = [r["host"] for r in rules if r.get("host")]
+    shown = ",".join(hosts[:3]) + (f" + {len(rules) - 3} more..." if len(hosts) > 3 else "")
+    entries = (status_of(obj).get("loadBalancer") or {}).get("ingress") or ()
+    address = ",".join(sorted({e.get("ip") or e.get("hostname") or "" for e in entries} - {""}))
+    ports = "80, 443" if spec.get("tls") else "80"
+    return [name_of(obj), spec.get("ingressClassName") or NONE, shown or "*", address, ports, age(obj, now)]
+
+
+def _ingress_class(obj: Json, now: float) -> list[Any]:
+    default = (obj["metadata"].get("annotations") or {}).get("ingressclass.kubernetes.io/is-default-class")
+    name = name_of(obj) + (" (default)" if default == "true" else "")
+    given = spec_of(obj).get("parameters")
+    parameters = NONE
+    if given:
+        group = f".{given['apiGroup']}" if given.get("apiGroup") else ""
+        parameters = f"{given.get('kind')}{group}/{given.get('name')}"
+    return [name, spec_of(obj).get("controller") or "", parameters, age(obj, now)]
+
+
 def _quota(obj: Json, now: float) -> list[Any]:
     hard, used = status_of(obj).get("hard") or {}, status_of(obj).get("used") or {}
     texts: dict[bool, list[str]] = {False: [], True: []}
@@ -179,8 +202,8 @@ COLUMNS: dict[tuple[str, str], Cells] = {
         lambda o, now: [name_of(o), o.get("type") or "", str(len(o.get("data") or ())), age(o, now)],
     ),
     ("", "ServiceAccount"): Cells(
-        columns("Name, Secrets, Age"),
-        lambda o, now: [name_of(o), str(len(o.get("secrets") or ())), age(o, now)],
+        columns("Name, Age"),
+        lambda o, now: [name_of(o), age(o, now)],
     ),
     ("", "Service"): Cells(columns("Name, Type, Cluster-IP, External-IP, Port(s), Age, Selector*"), _service),
     ("", "ResourceQuota"): Cells(columns("Name, Request, Limit, Age"), _quota),
@@ -205,6 +228,14 @@ COLUMNS: dict[tuple[str, str], Cells] = {
     ),
     ("discovery.k8s.io", "EndpointSlice"): Cells(
         columns("Name, AddressType, Ports, Endpoints, Age"), _endpoint_slice
+    ),
+    ("networking.k8s.io", "Ingress"): Cells(columns("Name, Class, Hosts, Address, Ports, Age"), _ingress),
+    ("networking.k8s.io", "IngressClass"): Cells(
+        columns("Name, Controller, Parameters, Age"), _ingress_class
+    ),
+    ("networking.k8s.io", "NetworkPolicy"): Cells(
+        columns("Name, Pod-Selector, Age"),
+        lambda o, now: [name_of(o), selector(spec_of(o).get("podSelector")), age(o, now)],
     ),
     **WORKLOADS,
     **STORAGE,

@@ -137,7 +137,7 @@ def _cron_job(obj: Json, now: float) -> list[Any]:
         name_of(obj),
         spec.get("schedule") or "",
         spec.get("timeZone") or NONE,
-        bool(spec.get("suspend")),
+        "True" if spec.get("suspend") else "False",
         len(status.get("active") or ()),
         since(last, now) if last else NONE,
         age(obj, now),
@@ -220,7 +220,7 @@ WORKLOADS: dict[tuple[str, str], Cells] = {
     ),
     ("batch", "Job"): Cells(columns(f"Name, Status, Completions, Duration, Age, {_WIDE}"), _job),
     ("batch", "CronJob"): Cells(
-        columns(f"Name, Schedule, Timezone, Suspend:boolean, Active:integer, Last Schedule, Age, {_WIDE}"),
+        columns(f"Name, Schedule, Timezone, Suspend, Active:integer, Last Schedule, Age, {_WIDE}"),
         _cron_job,
     ),
     ("", "ReplicationController"): Cells(

@@ -104,7 +104,7 @@ class WatchResponse:
         given, wants_initial = query.get("resourceVersion", ""), self.request.flag("sendInitialEvents")
         if "sendInitialEvents" in query and query.get("resourceVersionMatch") != "NotOlderThan":
             problem = (
-                "Forbidden: resourceVersionMatch is required when sendInitialEvents is set"
+                "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
                 if not query.get("resourceVersionMatch")
                 else 'Unsupported value: supported values: "NotOlderThan"'
             )
