@@ -11,18 +11,13 @@ reaches a member `delay` seconds later, so that it decides on what it knows and 
 from __future__ import annotations
 
 import copy
-import random
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import Any
 
 from labkit.cluster.client import StoreClient
 from labkit.cluster.kubelet import Kubelets
-from labkit.cluster.lease import JITTER, LeaseHolder
 from labkit.cluster.store import Store
 from labkit.cluster.store_errors import ApiError
-from labkit.config import load_config
-from labkit.engine.scheduler import Scheduler
 from labkit.engine.trace import Trace
 from labkit.errors import InputError, LabError
 from labkit.framework.clock import VirtualClock
@@ -30,48 +25,12 @@ from labkit.i18n import t
 from labkit.objects.meta import RawObject
 from labkit.reading import parse_duration, read_objects
 from labkit.several_members import Entry, Member, check, named, overcommitted
+from labkit.several_process import Process
 
 __all__ = ["Entry", "Member", "SeveralSchedulers"]
 
 #: `run` ends when nothing is under way any more, and at the latest after so many attempts.
 _LIMIT = 100_000
-
-
-@dataclass
-class _Process:
-    """A member that runs."""
-
-    member: Member
-    scheduler: Scheduler
-    delay: float
-    lease: LeaseHolder | None = None
-    leads: bool = True
-    alive: bool = True
-    told_holder: str = ""
-    renewed: float = 0.0
-    pauses: random.Random = field(default_factory=random.Random)
-
-
-class _Client:
-    """A member's client: what it binds is written into the log."""
-
-    def __init__(self, client: StoreClient, log: Callable[[str, str, str, str], None]) -> None:
-        self._client = client
-        self._log = log
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._client, name)
-
-    def bind(self, namespace: str, name: str, uid: str | None, node: str) -> None:
-        """Bind, and say how it went."""
-        pod = f"{namespace}/{name}"
-        self._log("decided", pod, node, "")
-        try:
-            self._client.bind(namespace, name, uid, node)
-        except ApiError as e:
-            self._log("conflict", pod, node, e.message)
-            raise
-        self._log("bound", pod, node, "")
 
 
 class SeveralSchedulers:
@@ -111,52 +70,18 @@ class SeveralSchedulers:
             heartbeats=False,
             listener=self._heard_from_node,
         )
-        self._processes: list[_Process] = []
+        self._processes: list[Process] = []
         #: What nodes say while a bind call has not returned yet.
         self._held: list[tuple[str, str, str, str]] | None = None
         self.store.subscribe(self._on_change)
         if self._source is not None:
             self._apply(self._source)
-        self._processes = [self._start(m, i) for i, m in enumerate(self.members)]
+        self._processes = [
+            Process(m, self.store, self.clock, self._seed, i, self._log_of(m.identity))
+            for i, m in enumerate(self.members)
+        ]
         for process in self._processes:
-            self._lead_or_wait(process)
-
-    def _start(self, member: Member, number: int) -> _Process:
-        client = _Client(
-            StoreClient(self.store, field_manager="kube-scheduler"), self._log_of(member.identity)
-        )
-        made = Scheduler(
-            client,
-            load_config(member.config) if member.config is not None else _config(member.name),
-            clock=self.clock,
-            plugins=member.plugins,
-            seed=self._seed + number,
-        )
-        if member.name not in made.frameworks:
-            raise LabError(
-                t(
-                    f"member {member.identity}: its config has no profile {member.name!r}",
-                    f"成员 {member.identity}：它的配置里没有名为 {member.name!r} 的 profile",
-                ),
-                hint=t("profiles: ", "已有的 profile：") + ", ".join(made.frameworks),
-            )
-        made.load()
-        process = _Process(
-            member,
-            made,
-            parse_duration(member.delay),
-            pauses=random.Random(f"{self._seed}/{member.identity}"),
-        )
-        if member.leader_election:
-            process.leads = False
-            process.lease = LeaseHolder(
-                self.client,
-                member.identity,
-                name=member.lease or member.name,
-                now=self.clock.now,
-                elapsed=self.clock.now,
-            )
-        return process
+            process.lead_or_wait()
 
     # --- what happens ---------------------------------------------------------------------------------------
 
@@ -174,6 +99,9 @@ class SeveralSchedulers:
     def _log_of(self, identity: str) -> Callable[[str, str, str, str], None]:
         def log(kind: str, pod: str, node: str, text: str) -> None:
             self._say(identity, kind, pod, node, text)
+            if kind not in ("decided", "bound", "conflict"):
+                return
+            # What nodes say while a bind call has not returned yet comes after it.
             held, self._held = self._held or [], [] if kind == "decided" else None
             for said in held:
                 self._heard_from_node(*said)
@@ -202,36 +130,12 @@ class SeveralSchedulers:
         if self._kubelet:
             self.kubelets.on_change(type_, old, new)
 
-    def _delivery(
-        self, process: _Process, old: RawObject | None, new: RawObject | None
-    ) -> Callable[[], None]:
+    def _delivery(self, process: Process, old: RawObject | None, new: RawObject | None) -> Callable[[], None]:
         def deliver() -> None:
             self._on_the_way -= 1
             process.scheduler.notify(old, new)
 
         return deliver
-
-    def _lead_or_wait(self, process: _Process) -> None:
-        lease = process.lease
-        if lease is None or not process.alive:
-            return
-        now = self.clock.now()
-        if lease.attempt():
-            process.renewed = now
-            if not process.leads:
-                process.leads = True
-                self._say(process.member.identity, "leading", text=f"{lease.identity} became leader")
-            pause = float(_RETRY)
-        else:
-            if process.leads and now - process.renewed > _RENEW_DEADLINE:
-                process.leads = process.alive = False
-                self._say(process.member.identity, "stopped", text="leader election lost")
-                return
-            if not process.leads and lease.holder != process.told_holder:
-                process.told_holder = lease.holder
-                self._say(process.member.identity, "standing-by", text=f"{lease.holder} leads")
-            pause = _RETRY if process.leads else _RETRY * (1 + JITTER * process.pauses.random())
-        self.clock.call_at(now + pause, lambda: self._lead_or_wait(process))
 
     # --- the lab --------------------------------------------------------------------------------------------
 
@@ -320,7 +224,7 @@ class SeveralSchedulers:
         for i in range(count):
             process = self._processes[(self._turn + i) % count]
             process.scheduler.pump()
-            if not (process.alive and process.leads):
+            if not process.works:
                 continue
             trace = process.scheduler.schedule_one()
             if trace is not None:
@@ -329,7 +233,7 @@ class SeveralSchedulers:
                 return True
         return False
 
-    def _tell_failure(self, process: _Process, trace: Trace) -> None:
+    def _tell_failure(self, process: Process, trace: Trace) -> None:
         if trace.node is None and trace.error is None:
             self._say(process.member.identity, "decided", trace.pod, text=trace.full_message or "")
 
@@ -350,13 +254,7 @@ class SeveralSchedulers:
 
     def _end(self, identity: str, *, release: bool) -> list[Entry]:
         begin = len(self.log)
-        process = self._process(identity)
-        if process.alive:
-            process.alive = False
-            if release and process.leads and process.lease is not None:
-                process.lease.release()
-            process.leads = False
-            self._say(identity, "stopped", text="released its lease" if release and process.lease else "")
+        self._process(identity).end(release=release)
         return self.log[begin:]
 
     # --- looking --------------------------------------------------------------------------------------------
@@ -364,7 +262,7 @@ class SeveralSchedulers:
     def leader(self, name: str = "default-scheduler") -> str | None:
         """Who of the members that serve `name` works now; None when nobody does."""
         return next(
-            (p.member.identity for p in self._processes if p.member.name == name and p.alive and p.leads),
+            (p.member.identity for p in self._processes if p.member.name == name and p.works),
             None,
         )
 
@@ -388,7 +286,7 @@ class SeveralSchedulers:
         process = self._process(identity)
         return "stopped" if not process.alive else "working" if process.leads else "standing-by"
 
-    def _process(self, identity: str) -> _Process:
+    def _process(self, identity: str) -> Process:
         process = next((p for p in self._processes if p.member.identity == identity), None)
         if process is None:
             known = ", ".join(m.identity for m in self.members)
@@ -442,17 +340,3 @@ def _place(raw: RawObject) -> str:
     """The node on which a pod takes room, "" for none."""
     over = (raw.get("status") or {}).get("phase") in ("Succeeded", "Failed")
     return "" if over else raw["spec"].get("nodeName") or ""
-
-
-#: Seconds; kube-scheduler's defaults.
-_RETRY, _RENEW_DEADLINE = 2.0, 10.0
-
-
-def _config(name: str) -> Any:
-    return load_config(
-        {
-            "apiVersion": "kubescheduler.config.k8s.io/v1",
-            "kind": "KubeSchedulerConfiguration",
-            "profiles": [{"schedulerName": name}],
-        }
-    )
