@@ -190,6 +190,17 @@ class _Play:
             f"{name} 最多等待的秒数",
         )
 
+    def gave_up(self, waits: dict[str, Any], gone: str) -> None:
+        """None of these waits goes on; the pods may wait again, from the start."""
+        for waiting in self.lab.scheduler.waiting.list():
+            name = waiting.pod.name
+            if waits.get(name) is waiting:
+                self.case.fail(
+                    f"t + {self.lab.now:g} s: {gone} was deleted while it waited, but {name} waits on as before: when one "
+                    "member gives up, Unreserve must reject all that wait",
+                    f"t + {self.lab.now:g} 秒：{gone} 在等待时被删除，{name} 却照旧等着：一个成员放弃时，Unreserve 必须拒绝所有等待的成员",
+                )
+
     def _node_of(self, name: str, namespace: str = "default") -> str | None:
         for pod in self.lab.look("Pod"):
             if pod["metadata"]["name"] == name and pod["metadata"]["namespace"] == namespace:
@@ -280,7 +291,9 @@ def _deleted(play: _Play) -> None:
     for name in (first, *rest):
         play.member(name)
     play.held(first, *rest)
+    before = {w.pod.name: w for w in play.lab.scheduler.waiting.list()}
     play.delete(first)
+    play.gave_up({name: before[name] for name in rest}, first)
     play.member("new-1")
     play.wait(play.timeout / 4)
     play.member("new-2")
@@ -309,9 +322,9 @@ def _apart(play: _Play) -> None:
 _STORIES: tuple[tuple[Words, float, Callable[[_Play], None]], ...] = (
     (("room for all: they start together", "资源足够：一起启动"), 1, _together),
     (("one more joins a running gang", "再加一个成员到运行中的 gang"), 1, _one_more),
-    (("one is missing: all give up", "缺一个：全部放弃"), 2, _gives_up),
+    (("one is missing: all give up", "缺一个：全部放弃"), 3, _gives_up),
     (("room for the last one comes late", "最后一个的资源来得晚"), 2, _later),
-    (("a waiting member is deleted", "等待中的成员被删除"), 1, _deleted),
+    (("a waiting member is deleted", "等待中的成员被删除"), 2, _deleted),
     (("two gangs, two namespaces, and a pod alone", "两个 gang、两个命名空间和一个单独的 Pod"), 1, _apart),
 )
 

@@ -124,15 +124,24 @@ def _order(
 ) -> None:
     from labkit.engine.queue_heaps import Heap, sort_key
 
+    failed: list[Exception] = []
+
     class Sorted:
         name = "Learner"
 
         def less(self, a: Any, b: Any) -> bool:
-            return less(a, b)
+            try:
+                return less(a, b)
+            except Exception as e:
+                failed.append(e)
+                raise
 
     heap = Heap(sort_key(Sorted()))
     for info in infos:
         heap.push(info)
+    if failed:
+        # The queue goes on without an order; the learner is to see why.
+        raise failed[0]
     got = []
     while (info := heap.pop()) is not None:
         got.append(_name(info))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import html
 import io
 import math
 import os
+import signal
+import threading
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +23,42 @@ _SHOWN_FAILURES = 4
 #: Frames of these files are the lab's, not the learner's.
 PACKAGE = str(Path(__file__).resolve().parents[1]) + os.sep
 _PLAIN = (str, int, float, bool, bytes, type(None))
+
+
+#: Seconds of processor time, and of any time, that one case may take. Generous: a case takes a few at most.
+_BUSY_S, _ANY_S = 30.0, 300.0
+#: After a case that did not end, the others get this share of the time: they are likely to go the same way.
+_IMPATIENT = 0.1
+
+
+class Overtime(BaseException):
+    """A case that does not end. Not an Exception: the engine takes those of plugins for answers."""
+
+
+@contextlib.contextmanager
+def time_limit(share: float = 1.0) -> Iterator[None]:
+    """Raises Overtime in what runs too long: loops for ever, or waits for what never comes.
+
+    By signals, so in the main thread only, where notebooks run their cells; elsewhere, and where the system has no
+    such timers, there is no limit.
+    """
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def stop(_number: int, _frame: Any) -> None:
+        raise Overtime
+
+    timers = [(signal.SIGPROF, signal.ITIMER_PROF, _BUSY_S), (signal.SIGALRM, signal.ITIMER_REAL, _ANY_S)]
+    before = {number: signal.signal(number, stop) for number, _, _ in timers}
+    try:
+        for _, timer, seconds in timers:
+            signal.setitimer(timer, seconds * share)
+        yield
+    finally:
+        for number, timer, _ in timers:
+            signal.setitimer(timer, 0)
+            signal.signal(number, before[number])
 
 
 class CheckFailed(Exception):
@@ -73,6 +112,7 @@ class Exercise:
         self.points = points
         self.name = t(*name) if name else ""
         self.cases: list[Case] = []
+        self._overtime = False
 
     @contextlib.contextmanager
     def case(self, en: str, zh: str, *, weight: float = 1, hint: Words | None = None) -> Iterator[Case]:
@@ -84,7 +124,14 @@ class Exercise:
             # One line on stderr would make nbgrader give no points for the whole cell.
             with warnings.catch_warnings(), contextlib.redirect_stderr(noise):
                 warnings.simplefilter("ignore")
-                yield case
+                with time_limit(_IMPATIENT if self._overtime else 1.0):
+                    yield case
+        except Overtime:
+            self._overtime = True
+            case.problem = t(
+                "No answer, and none to be expected: does your code loop or wait for ever?",
+                "没有结果，也等不到结果：你的代码是不是在死循环，或者永远等待？",
+            )
         except CheckFailed as e:
             case.problem = str(e)
         except NotImplementedError:
@@ -104,6 +151,17 @@ class Exercise:
         """A case from a function; for lists of them."""
         with self.case(en, zh, **kwargs) as case:
             function(case)
+
+    def __add__(self, other: Exercise) -> Exercise:
+        """One exercise of the cases and the points of both."""
+        both = Exercise(self.points + other.points, name=None)
+        for part in (self, other):
+            total = sum(c.weight for c in part.cases)
+            for case in part.cases:
+                joined = copy.copy(case)
+                joined.weight = case.weight / total * part.points
+                both.cases.append(joined)
+        return both
 
     @property
     def score(self) -> float:

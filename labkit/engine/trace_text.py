@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 import unicodedata
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -22,6 +24,10 @@ if TYPE_CHECKING:
     from labkit.engine.trace import Trace
 
 
+#: Columns that a notebook's cell shows without breaking lines, and of a column heading that is broken.
+_PAGE, _HEADING = 112, 13
+
+
 def width(text: str) -> int:
     """Columns that `text` takes in a terminal."""
     return sum(
@@ -35,14 +41,14 @@ def pad(text: str, columns: int, *, right: bool = False) -> str:
     return blanks + text if right else text + blanks
 
 
-def table(rows: Sequence[Sequence[str]], numeric: Sequence[int] = ()) -> list[str]:
-    """Rows (the first is the header) as aligned lines; `numeric` columns are right-aligned."""
+def table(rows: Sequence[Sequence[str]], numeric: Sequence[int] = (), *, heads: int = 1) -> list[str]:
+    """Rows (the first `heads` are the header) as aligned lines; `numeric` columns are right-aligned."""
     columns = [max(width(r[i]) for r in rows) for i in range(len(rows[0]))]
     lines = []
     for n, r in enumerate(rows):
         cells = [pad(c, columns[i], right=i in numeric) for i, c in enumerate(r)]
         lines.append("  ".join(cells).rstrip())
-        if n == 0:
+        if n == heads - 1:
             lines.append("  ".join("─" * c for c in columns))
     return lines
 
@@ -147,7 +153,7 @@ def _filter_lines(found: FilterTable) -> list[str]:
                 )
             continue
         rows.append([row.node, row.verdict, *row.cells, row.reasons or "–"])
-    return [*table(rows), *found.remarks]
+    return [*table(rows), *(line for remark in found.remarks for line in _wrapped(remark))]
 
 
 def _score_lines(found: ScoreTable) -> list[str]:
@@ -170,8 +176,34 @@ def _score_lines(found: ScoreTable) -> list[str]:
             cells.append(str(row.extender))
         rows.append([("▸ " if row.chosen else "  ") + row.node, *cells, str(row.total)])
     lines = [t("Scores: raw → normalised → weighted", "分数：原始 → 归一化 → 加权")]
-    lines += table(rows, numeric=range(1, len(header)))
+    numeric = range(1, len(header))
+    whole = table(rows, numeric=numeric)
+    if width(whole[1]) > _PAGE:
+        heads = _broken(header)
+        whole = table([*heads, *rows[1:]], numeric=numeric, heads=len(heads))
+    lines += whole
     if found.skipped:
         names = ", ".join(found.skipped)
-        lines.append(t(f"– not scored (PreScore: Skip): {names}", f"– 未打分（PreScore: Skip）：{names}"))
+        lines += _wrapped(
+            t(f"– not scored (PreScore: Skip): {names}", f"– 未打分（PreScore: Skip）：{names}")
+        )
     return lines
+
+
+def _broken(header: Sequence[str]) -> list[list[str]]:
+    """The header in several rows: long plugin names are broken between their words; all end in the last row."""
+    cells = []
+    for name in header:
+        parts = [""]
+        for word in re.findall(r"\S[^A-Z]*", name) if width(name) > _HEADING else [name]:
+            if parts[-1] and width(parts[-1] + word) > _HEADING:
+                parts.append("")
+            parts[-1] += word
+        cells.append([part.rstrip() for part in parts])
+    most = max(map(len, cells))
+    padded = [[""] * (most - len(parts)) + parts for parts in cells]
+    return [list(row) for row in zip(*padded, strict=True)]
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, _PAGE, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)

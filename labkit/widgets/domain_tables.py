@@ -236,7 +236,7 @@ def _picture(rule: Rule, domain: Domain, top: int) -> Any:
         parts.append((100 * abs(domain.count) / top, plugin_color(rule.plugin), text))
     label = t(f"{domain.count} there", f"已有 {domain.count}")
     if rule.kind == "hard" and rule.self_match:
-        parts.append((100 / top, "own", "+1"))
+        parts.append((100 / top, "new", "+1"))
         label += t(", 1 new", "，新增 1")
     if rule.kind == "wishes":
         label = t(f"{domain.count} points", f"{domain.count} 分")

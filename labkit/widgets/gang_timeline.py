@@ -228,7 +228,10 @@ class GangTimelineController:
             f"From 0 s to {most:g} s, now {now:g} s. {self.summary()}. The table below has every step.",
             f"从 0 秒到 {most:g} 秒，现在 {now:g} 秒。{self.summary()}。下面的表格列出每一步。",
         )
-        axis = t(f"0 s to {most:g} s; the line is now", f"0 秒到 {most:g} 秒；竖线是现在")
+        axis = t(
+            f"0 s to {most:g} s; the line is now · ◷ held · ✓ bound · ✕ no room, or given up",
+            f"0 秒到 {most:g} 秒；竖线是现在 · ◷ 被扣住 · ✓ 已绑定 · ✕ 没有位置，或已放弃",
+        )
         picture = v.timeline(lanes, label=label, now=100 * now / most)
         return v.card(axis, picture)
 

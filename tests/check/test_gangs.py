@@ -174,7 +174,7 @@ def test_right_plugins_pass_every_case(plugin: type) -> None:
 @pytest.mark.parametrize(
     ("plugin", "fails", "said"),
     [
-        (NoUnreserve, {GIVES_UP}, "Unreserve must reject all that wait"),
+        (NoUnreserve, {GIVES_UP, DELETED}, "Unreserve must reject all that wait"),
         (Leaks, {GIVES_UP, LATER, DELETED}, "members of default/train are bound"),
         (Copies, {TOGETHER, MORE, LATER, DELETED, APART}, "should be bound, but is not (Permit holds it)"),
         (OneNamespace, {MORE, APART}, "a gang starts whole or not at all"),
@@ -200,7 +200,8 @@ def test_a_fault_loses_its_cases_and_is_named(plugin: Any, fails: set[int], said
 
 def test_a_failed_case_shows_who_is_where_and_where_it_happened() -> None:
     """A table of pods; the learner's line for an exception."""
-    (case,) = gang(NoUnreserve, points=1, seeds=(0,)).failures
+    case, other = gang(NoUnreserve, points=1, seeds=(0,)).failures
+    assert "was deleted while it waited" in other.problem
     assert case.columns[0] == "pod"
     assert [r for r in case.rows if r[0] == "web"] == [["web", "–", "in the queue"]]
     assert any("held on" in r[2] for r in case.rows)
@@ -213,9 +214,27 @@ def test_another_time_out_can_be_asked_for() -> None:
 
 
 def test_what_the_broken_plugin_can_do_already_counts_a_fifth() -> None:
-    """Leaks passes three cases of weight 1: handed in unchanged, it gets 0.6 of 5.6."""
-    assert gang(Leaks, points=5.6, seeds=(0,), given=Leaks).score == 0.6
-    assert gang(Right, points=5.6, seeds=(0,), given=Leaks).score == 5.6
+    """Leaks passes three cases of weight 1: handed in unchanged, it gets 0.6 of 7.6."""
+    assert gang(Leaks, points=7.6, seeds=(0,), given=Leaks).score == 0.6
+    assert gang(Right, points=7.6, seeds=(0,), given=Leaks).score == 7.6
+
+
+class Endless(Right):
+    """Go's blocked channel, in Python."""
+
+    def permit(self, state: Any, pod: Any, node_name: str) -> Any:
+        """Does not answer."""
+        while True:
+            pass
+
+
+def test_a_plugin_that_never_answers_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every case ends, and the next one begins."""
+    monkeypatch.setattr("labkit.check.report._BUSY_S", 0.1)
+    found = gang(Endless, points=1, seeds=(0,))
+    assert found.score == 0
+    assert len(found.cases) == 6
+    assert all("loop or wait for ever" in case.problem for case in found.failures)
 
 
 def test_in_chinese() -> None:

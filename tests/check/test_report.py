@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import signal
 import sys
+import threading
 import warnings
 from typing import Any
 
@@ -157,3 +159,29 @@ def test_the_line_of_the_test_itself_is_not_shown() -> None:
     assert 'return {}["theirs"]' in made.text()
     assert "SECRET" not in made.text()
     assert "SECRET" not in made.html()
+
+
+def test_two_exercises_become_one() -> None:
+    """The cases of both; each keeps its share of its own points."""
+    first, second = Exercise(2), Exercise(1)
+    for passes in (True, False):
+        with first.case("a", "甲") as case:
+            case.true(passes, "no", "否")
+    with second.case("b", "乙", weight=7):
+        pass
+    assert (first + second).score == 2
+    assert "2 of 3 cases pass, 2 / 3 points" in (first + second).text()
+
+
+def test_what_waits_for_ever_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lock that nobody gives back is a failed case, and the timers are off afterwards."""
+    monkeypatch.setattr("labkit.check.report._ANY_S", 0.1)
+    exercise = Exercise(1)
+    lock = threading.Lock()
+    lock.acquire()
+    before = signal.getsignal(signal.SIGALRM)
+    with exercise.case("a", "甲"):
+        lock.acquire()
+    assert "wait for ever" in exercise.cases[0].problem
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+    assert signal.getsignal(signal.SIGALRM) is before

@@ -229,3 +229,20 @@ def test_time_is_recorded_but_not_shown() -> None:
         second.to_html(),
         second.to_dict(),
     )
+
+
+def test_a_wide_table_of_scores_fits_on_a_page() -> None:
+    """Long plugin names are broken between their words; the numbers below and the totals stay."""
+    names = ["NodeResourcesBalancedAllocation", "PodTopologySpread", "DynamicResources", "TaintToleration"]
+    names += ["NodeResourcesFit", "ImageLocality"]
+    trace = trace_of(*(fake(name, score=50) for name in names))
+    text = lines(trace)
+    start = next(i for i, line in enumerate(text) if line.startswith("Scores"))
+    assert max(len(line) for line in text[start:]) <= 112
+    head = [line.split() for line in text[start + 1 : start + 4]]
+    assert head[0] == ["NodeResources"]
+    assert "Balanced" in head[1]
+    assert head[2].count("×1") == 6
+    assert head[2][-1] == "Total"
+    assert text[start + 4].startswith("──")
+    assert text[start + 5].split()[-1] == "300"

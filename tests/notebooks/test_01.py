@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.notebooks.answers import Wrong, full_and_nothing
+from tests.notebooks.support import STUB, run_module
 
 SHORTEST = """
 from labkit.framework.node_info import pod_info
@@ -73,6 +74,14 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_solutions_score_full_and_stubs_nothing() -> None:
     """10 points and 0 points."""
     full_and_nothing("01")
+
+
+def test_an_answer_that_is_not_written_yet_is_called_that() -> None:
+    """In every case, also where the queue itself asks; and an exception is named."""
+    assert "got [" not in run_module("01", STUB).reports["shortest-visible"]
+    raising = "class ShortestFirst:\n    def less(self, a, b):\n        return a.cpu < b.cpu\n"
+    report = run_module("01", {"shortest": raising}).reports["shortest-visible"]
+    assert report.count(": Your code raised AttributeError") == 6
 
 
 @pytest.mark.parametrize("wrong", WRONG)

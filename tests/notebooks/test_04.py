@@ -60,11 +60,17 @@ WRONG = [
     Wrong(
         "mended",
         "class MendedCheapNodes(CheapNodes):\n    pass",
-        2,
+        1.5,
         0,
         "scores.fair.plugins.MendedCheapNodes.normalized: expected 66, got 100",
     ),
-    Wrong("mended", FREE_IF_UNKNOWN, 3, 1, "3 of 3 cases pass"),
+    Wrong(
+        "mended",
+        FREE_IF_UNKNOWN,
+        0.75,
+        1,
+        "scores.unknown.plugins.MendedCheapNodes.normalized: expected 0, got 100",
+    ),
 ]
 
 

@@ -73,16 +73,16 @@ def test_solutions_score_full_and_stubs_nothing() -> None:
     "answers",
     [
         {
-            "my-gang": (NO_UNRESERVE, 3.75, "Unreserve must reject all that wait"),
-            "mended-count": ("MendedCountingGang = CountingGang", 0.31, "members of default/train are bound"),
-            "mended-channel": ("MendedChannelGang = ChannelGang", 0.12, "should be bound, but is not"),
+            "my-gang": (NO_UNRESERVE, 2.5, "Unreserve must reject all that wait"),
+            "mended-count": ("MendedCountingGang = CountingGang", 0.22, "members of default/train are bound"),
+            "mended-channel": ("MendedChannelGang = ChannelGang", 0.14, "should be bound, but is not"),
         },
         {
-            "my-gang": (NEVER_ALLOWS, 1.25, "a gang starts whole or not at all"),
-            "mended-count": (OTHERS_GO_ON, 1.92, "Unreserve must reject all that wait"),
-            "mended-channel": (ONLY_THE_COPY, 0.12, "nobody receives from this channel"),
+            "my-gang": (NEVER_ALLOWS, 1.5, "a gang starts whole or not at all"),
+            "mended-count": (OTHERS_GO_ON, 1.02, "Unreserve must reject all that wait"),
+            "mended-channel": (ONLY_THE_COPY, 0.14, "nobody receives from this channel"),
         },
-        {"mended-channel": (ONLY_THE_CHANNEL, 0.12, "should be bound, but is not (Permit holds it)")},
+        {"mended-channel": (ONLY_THE_CHANNEL, 0.14, "should be bound, but is not (Permit holds it)")},
     ],
 )
 def test_wrong_answers_are_told_what_is_wrong(answers: dict[str, tuple[str, float, str]]) -> None:

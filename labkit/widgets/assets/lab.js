@@ -25,6 +25,7 @@ function setProp(el, k, v) {
     if (!(name in el._h)) el.addEventListener(name, (e) => el._h[name] && el._h[name](e));
     el._h[name] = v;
   } else if (k === "style") el.style.cssText = v || "";
+  else if (k === "value" && el.tagName === "OPTION") el.setAttribute(k, v); // an empty value must not become the text
   else if (k === "value") {
     if (v !== null && el._dirty !== true && el.value !== String(v)) el.value = v;
   } else if (k === "checked") el.checked = !!v;
@@ -85,10 +86,10 @@ const B = {
       h("thead", null, h("tr", null, b.columns.map((c) => h("th", { scope: "col", class: c.num ? "lk-num" : null, style: c.width ? `width:${c.width}` : null }, c.text)))),
       h("tbody", null, b.rows.map((r) => h("tr", { class: r.win ? "lk-is-win" : null }, r.cells.map((c, i) =>
         i === 0 ? h("th", { scope: "row" }, cell(c)) : h("td", { class: b.columns[i] && b.columns[i].num ? "lk-num" : null }, cell(c)))))));
-    return b.rows.length > 12 ? h("div", { class: "lk-scroll", tabindex: "0", role: "group", "aria-label": b.caption || "table" }, t) : h("div", null, t);
+    return b.rows.length > 12 ? h("div", { class: "lk-scroll", tabindex: "0", role: "group", "aria-label": b.caption || "table" }, t) : h("div", { class: "lk-table" }, t);
   },
   timeline: (b) => h("div", { role: "img", "aria-label": b.label }, b.lanes.map((l) => h("div", { class: "lk-lane" }, h("span", null, l.name), h("div", null,
-    l.spans.map((s) => h("i", { class: s.status && "lk-" + s.status, style: `left:${s.from}%;width:${Math.max(0.5, s.to - s.from)}%`, title: s.text }, s.text)),
+    l.spans.map((s) => h("i", { class: s.status && "lk-" + s.status, style: `left:min(${s.from}%, calc(100% - 16px));width:${Math.max(0.5, s.to - s.from)}%`, title: s.text }, s.text)),
     b.now !== undefined && b.now !== null && h("em", { style: `left:${b.now}%` }))))),
   controls: (b, send) => h("div", { class: cls("lk-ctl", b.items.length > 3 && b.items.every((c) => c.kind === "check") && "lk-checks", b.items.length > 3 && b.items.every((c) => c.kind === "check" || c.kind === "weight") && "lk-many", b.items.length === 1 && b.items[0].id === "search" && "lk-search") }, b.items.map((c) => control(c, send))),
 };
