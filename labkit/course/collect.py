@@ -104,7 +104,11 @@ class _Taker:
             )
 
     def take(self, root: Path) -> None:
-        """Everything below `root`."""
+        """Everything below `root`. Of an exchange that is what came in, not what was released."""
+        for inbound in (root / self.course.course_id / "inbound", root / "inbound"):
+            if inbound.is_dir() and not inbound.is_symlink():
+                self.take(inbound)
+                return
         entries = sorted(
             p for p in root.iterdir() if not p.name.startswith((".", "__MACOSX")) and not p.is_symlink()
         )

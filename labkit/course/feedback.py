@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from labkit.course.strip import strip
 from labkit.i18n import language, t
 
 _LONGEST = 6000
+_EXCHANGE_FILES = ("timestamp.txt", "submission_secret.txt")
 
 
 def write_feedback(course: Course, module: str) -> list[Path]:
@@ -28,8 +30,17 @@ def write_feedback(course: Course, module: str) -> list[Path]:
         path = course.root / "feedback" / record.student / module / f"{module}.html"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
+        _for_the_exchange(course.root / "submitted" / record.student / module, path.parent)
         written.append(path)
     return written
+
+
+def _for_the_exchange(submitted: Path, folder: Path) -> None:
+    """What `nbgrader release_feedback` needs to find the learner's submission again."""
+    for name in _EXCHANGE_FILES:
+        file = submitted / name
+        if file.is_file() and not file.is_symlink() and file.stat().st_size < _LONGEST:
+            shutil.copyfile(file, folder / name)
 
 
 def _comments(course: Course, module: str) -> dict[str, dict[str, str]]:
