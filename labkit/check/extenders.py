@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -91,8 +92,14 @@ def serve(extender: Any) -> Iterator[Served]:
 
 @contextlib.contextmanager
 def _serve_handlers(handlers: Handlers) -> Iterator[Served]:
+    connections: dict[threading.Thread, socket.socket] = {}
+
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+
+        def setup(self) -> None:
+            super().setup()
+            connections[threading.current_thread()] = self.connection
 
         def do_POST(self) -> None:
             verb = self.path.rsplit("/", 1)[-1]
@@ -118,6 +125,11 @@ def _serve_handlers(handlers: Handlers) -> Iterator[Served]:
     finally:
         server.shutdown()
         server.server_close()
+        # The scheduler keeps its connections for the next call; there will be none.
+        for handling, connection in list(connections.items()):
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RD)
+            handling.join(5)
 
 
 def _answer(handlers: Handlers, verb: str, body: bytes, served: Served) -> tuple[int, Any]:
