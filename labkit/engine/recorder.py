@@ -10,6 +10,8 @@ from labkit.framework.clock import Clock
 from labkit.objects.pod import Pod
 
 _SERIES_WINDOW = 360.0
+#: From so many remembered events on, old ones are looked for.
+_CROWDED = 8192
 
 
 def timestamp(seconds: float) -> str:
@@ -26,6 +28,7 @@ class Recorder:
         self._instance = instance
         self._seen: dict[tuple[str, ...], tuple[str, float, int]] = {}
         self._serial = 0
+        self._crowded = _CROWDED
 
     def record(self, pod: Pod, type_: str, reason: str, action: str, note: str) -> None:
         """Write one event about `pod`; what the API refuses is dropped, as events are best effort."""
@@ -84,5 +87,7 @@ class Recorder:
             }
         )
         self._seen[key] = (name, now, 1)
-        if len(self._seen) > 8192:
+        if len(self._seen) > self._crowded:
             self._seen = {k: v for k, v in self._seen.items() if now - v[1] < _SERIES_WINDOW}
+            # Where few are old, the next look must be far away: each one goes over all of them.
+            self._crowded = max(_CROWDED, 2 * len(self._seen))
