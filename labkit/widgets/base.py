@@ -40,6 +40,8 @@ class LabWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget is unty
         super().__init__(**kwargs)
         self.controller = controller
         self._revision = 0
+        #: The client whose message was handled last, and that message's number; see `render` in lab.js.
+        self._answered: tuple[str, int] | None = None
         self.refresh()
         self.on_msg(self._on_message)
 
@@ -47,12 +49,15 @@ class LabWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget is unty
         """Draw again, after the controller was changed from code."""
         self._revision += 1
         blocks = ([problem] if problem else []) + self.controller.view()
-        self.view = {
+        view: dict[str, Any] = {
             "lang": "zh-CN" if get_language() == "zh" else "en",
             "label": self.controller.summary(),
             "revision": self._revision,
             "blocks": blocks,
         }
+        if self._answered is not None:
+            view["answered"] = list(self._answered)
+        self.view = view
 
     def set(self, id: str, value: Any = None) -> None:
         """Do from code what a learner does with the control `id`."""
@@ -60,6 +65,8 @@ class LabWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget is unty
 
     def _on_message(self, _: Any, content: dict[str, Any], __: Any) -> None:
         problem = None
+        if isinstance(content.get("number"), int):
+            self._answered = (str(content.get("client", "")), content["number"])
         try:
             self.controller.handle(str(content.get("id", "")), content.get("value"))
         except Exception as e:

@@ -28,7 +28,7 @@ function setProp(el, k, v) {
   else if (k === "value" && el.tagName === "OPTION") el.setAttribute(k, v); // an empty value must not become the text
   else if (k === "value") {
     if (v !== null && el._dirty !== true && el.value !== String(v)) el.value = v;
-  } else if (k === "checked") el.checked = !!v;
+  } else if (k === "checked") { if (el._dirty !== true) el.checked = !!v; }
   else if (k === "open") { if (el._open !== v) { el._open = v; el.open = !!v; } }
   else if (v === null || v === false || v === undefined) el.removeAttribute(k);
   else el.setAttribute(k, v === true ? "" : v);
@@ -108,22 +108,25 @@ let serial = 0;
 const ids = new Map();
 const idOf = (scope, c) => { const k = scope + c.id; if (!ids.has(k)) ids.set(k, `lk-${++serial}`); return ids.get(k); };
 
+// What is ticked, not what the last view said: several boxes may be ticked before the kernel answers.
+const chosen = (fieldset, options) => { const boxes = fieldset.querySelectorAll("input"); return options.filter((_, i) => boxes[i].checked).map((o) => o.value); };
+
 function control(c, send) {
   const id = idOf(send.scope, c);
   const set = (value) => send({ event: "set", id: c.id, value });
   if (c.kind === "range")
     return h("div", { class: "lk-field" }, h("label", { for: id }, c.color && h("span", { class: "lk-swatch", style: `background:var(--lk-p-${c.color})` }), c.text),
-      h("input", { type: "range", id, "data-id": c.id, min: c.min, max: c.max, step: c.step, value: c.value, disabled: !!c.disabled, "aria-valuetext": c.figure, oninput: (e) => set(Number(e.target.value)) }), h("output", { for: id }, c.figure));
+      h("input", { type: "range", id, "data-id": c.id, "data-control": c.id, min: c.min, max: c.max, step: c.step, value: c.value, disabled: !!c.disabled, "aria-valuetext": c.figure, oninput: (e) => set(Number(e.target.value)) }), h("output", { for: id }, c.figure));
   if (c.kind === "weight")
-    return h("div", { class: "lk-field lk-weight" }, h("label", { for: id }, h("input", { type: "checkbox", "data-id": c.id + ".on", checked: c.on, "aria-label": c.toggle_label, onchange: (e) => send({ event: "set", id: c.id + ".on", value: e.target.checked }) }), h("span", { class: "lk-swatch", style: `background:var(--lk-p-${c.color})` }), h("span", null, humps(c.text))),
-      h("input", { type: "range", id, "data-id": c.id, min: c.min, max: c.max, step: 1, value: c.value, disabled: !c.on, "aria-label": c.weight_label, oninput: (e) => set(Number(e.target.value)) }), h("output", { for: id }, c.on ? String(c.value) : "–"));
+    return h("div", { class: "lk-field lk-weight" }, h("label", { for: id }, h("input", { type: "checkbox", "data-id": c.id + ".on", "data-control": c.id + ".on", checked: c.on, "aria-label": c.toggle_label, onchange: (e) => send({ event: "set", id: c.id + ".on", value: e.target.checked }) }), h("span", { class: "lk-swatch", style: `background:var(--lk-p-${c.color})` }), h("span", null, humps(c.text))),
+      h("input", { type: "range", id, "data-id": c.id, "data-control": c.id, min: c.min, max: c.max, step: 1, value: c.value, disabled: !c.on, "aria-label": c.weight_label, oninput: (e) => set(Number(e.target.value)) }), h("output", { for: id }, c.on ? String(c.value) : "–"));
   if (c.kind === "select")
-    return h("div", { class: "lk-field lk-stacked" }, h("label", { for: id }, c.text), h("select", { id, "data-id": c.id, value: c.value, onchange: (e) => { e.target._dirty = true; set(e.target.value); } }, c.options.map((o) => h("option", { value: o.value }, o.text))));
+    return h("div", { class: "lk-field lk-stacked" }, h("label", { for: id }, c.text), h("select", { id, "data-id": c.id, "data-control": c.id, value: c.value, onchange: (e) => set(e.target.value) }, c.options.map((o) => h("option", { value: o.value }, o.text))));
   if (c.kind === "check")
-    return h("div", { class: "lk-field lk-stacked" }, h("label", { for: id }, h("input", { type: "checkbox", id, "data-id": c.id, checked: c.value, onchange: (e) => set(e.target.checked) }), c.text));
+    return h("div", { class: "lk-field lk-stacked" }, h("label", { for: id }, h("input", { type: "checkbox", id, "data-id": c.id, "data-control": c.id, checked: c.value, onchange: (e) => set(e.target.checked) }), c.text));
   if (c.kind === "choice")
-    return h("fieldset", null, h("legend", null, c.text), c.options.map((o, i) => h("label", { class: "lk-choice" }, h("input", { type: c.many ? "checkbox" : "radio", name: id, "data-id": `${c.id}.${o.value}`, disabled: !!c.disabled, checked: c.many ? (c.value || []).includes(o.value) : c.value === o.value,
-      onchange: (e) => set(c.many ? (e.target.checked ? [...(c.value || []), o.value] : (c.value || []).filter((v) => v !== o.value)) : o.value) }), h("span", null, o.text))));
+    return h("fieldset", null, h("legend", null, c.text), c.options.map((o, i) => h("label", { class: "lk-choice" }, h("input", { type: c.many ? "checkbox" : "radio", name: id, "data-id": `${c.id}.${o.value}`, "data-control": c.id, disabled: !!c.disabled, checked: c.many ? (c.value || []).includes(o.value) : c.value === o.value,
+      onchange: (e) => set(c.many ? chosen(e.target.closest("fieldset"), c.options) : o.value) }), h("span", null, o.text))));
   if (c.kind === "code" || c.kind === "text" || c.kind === "number") {
     const tag = c.kind === "code" ? "textarea" : "input";
     return h("div", { class: "lk-field lk-stacked" }, h("label", { for: id }, c.text), h(tag, { id, "data-id": c.id, type: tag === "input" ? (c.kind === "number" ? "number" : "text") : null, step: c.kind === "number" ? "any" : null, rows: c.rows || null, spellcheck: "false", autocomplete: "off", value: c.value,
@@ -146,14 +149,19 @@ function render({ model, el }) {
   const root = document.createElement("div");
   root.className = "lk";
   el.appendChild(root);
-  let before, dom, waiting = false, latest = new Map();
+  // Messages are numbered, and a view says up to which number it answers this client. `latest` waits to be sent,
+  // `sent` holds the number of the last message about each control.
+  const client = crypto.getRandomValues(new Uint32Array(2)).join("-"), latest = new Map(), sent = new Map();
+  let before, dom, waiting = false, number = 0, answered = 0;
   const flush = () => {
     if (waiting || latest.size === 0) return;
     const [key, message] = latest.entries().next().value;
     latest.delete(key);
     waiting = true;
-    model.send(message);
-    setTimeout(() => { if (waiting) { waiting = false; flush(); } }, 2000);
+    const mine = ++number;
+    sent.set(message.id, mine);
+    model.send({ ...message, client, number: mine });
+    setTimeout(() => { if (waiting && mine === number) { waiting = false; flush(); } }, 2000);
   };
   const send = (message) => { latest.delete(message.id); latest.set(message.event === "click" ? message.id + "#" + Math.random() : message.id, message); flush(); };
   send.scope = model.model_id || String(++serial);
@@ -164,14 +172,15 @@ function render({ model, el }) {
     root.setAttribute("role", "group");
     root.setAttribute("aria-label", view.label || "");
     const after = h("div", null, blocks(view.blocks || [], send));
-    // A choice that is still on its way must not jump back: arrow keys are faster than the kernel.
-    for (const s of root.querySelectorAll("select")) if (!latest.has(s.dataset.id)) s._dirty = false;
+    if (view.answered && view.answered[0] === client) answered = view.answered[1];
+    // What is not answered yet must not jump back: keys are faster than the kernel.
+    for (const x of root.querySelectorAll("[data-control]")) x._dirty = latest.has(x.dataset.control) || sent.get(x.dataset.control) > answered;
     const active = root.getRootNode().activeElement, held = root.contains(active) ? active.dataset.id : null;
     dom = patch(root, dom, before, after);
     if (held && (active.dataset.id !== held || active.disabled)) refocus(root, held);
     before = after;
     root.dataset.revision = String(view.revision || 0);
-    waiting = false;
+    if (answered >= number) waiting = false;
     flush();
   };
   draw();
