@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from labkit import Lab
 from labkit.errors import LabError
@@ -26,6 +28,22 @@ def test_scenario_loads_and_runs(name: str) -> None:
     tried = {trace.pod for trace in lab.traces}
     assert {f"{p['metadata']['namespace']}/{p['metadata']['name']}" for p in waiting} <= tried
     assert lab.scheduler.handlers.problems == []
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_scenario_is_described_in_both_languages(name: str) -> None:
+    """The comment at its head: English, then Chinese."""
+    lines = (data_dir("clusters") / f"{name}.yaml").read_text(encoding="utf-8").splitlines()
+    head = list(itertools.takewhile(lambda line: line.startswith("#"), lines))
+    chinese = [any("\u4e00" <= c <= "\u9fff" for c in line) for line in head]
+    assert set(chinese) == {False, True}
+    assert chinese == sorted(chinese)
+
+
+def test_there_are_ten_scenarios_and_a_generated_one() -> None:
+    """At least ten teaching clusters; the large one is made when it is asked for."""
+    assert len(SCENARIOS) >= 10
+    assert len(Lab("nodes-5000", trace="off").nodes()) == 5000
 
 
 def test_three_zones_is_the_playground() -> None:
