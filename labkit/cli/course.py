@@ -145,7 +145,7 @@ def _register_before(group: typer.Typer) -> None:
 
         course, name = make_demo(folder, module)
         for student, what in STUDENTS.items():
-            typer.echo(f"  {student:<5} {what}")
+            typer.echo(f"  {student:<5} {t(*what)}")
         typer.echo(t("Next:", "下一步：") + f" labkit course grade {name} --course {folder}")
         typer.echo(
             f"      labkit course feedback {name} --course {folder}; labkit course report {name} --course {folder}"

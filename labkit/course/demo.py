@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from labkit.course.preflight import graded_cells, is_answer
+from labkit.course.graded_cells import graded_cells, is_answer
 from labkit.course.project import Course, init_course, release
 from labkit.course.source import (
     build_language,
@@ -20,18 +20,18 @@ from labkit.course.source import (
 
 #: student -> what is special about the submission
 STUDENTS = {
-    "ada": "everything right",
-    "bo": "right, in Chinese",
-    "chen": "first exercise right, the others as released",
-    "dana": "nothing done",
-    "eli": "an endless loop",
-    "fay": "ends its process",
-    "gus": "the answer cell copied",
-    "han": "a cell with checks deleted",
-    "ida": "checks edited to pass",
-    "jo": "file renamed by the browser",
-    "kim": "file cut short",
-    "li": "a warning on stderr in the answer",
+    "ada": ("everything right", "全部正确"),
+    "bo": ("right, in Chinese", "全部正确，中文版"),
+    "chen": ("first exercise right, the others as released", "第一个练习正确，其余未作答"),
+    "dana": ("nothing done", "什么都没做"),
+    "eli": ("an endless loop", "死循环"),
+    "fay": ("ends its process", "结束自己的进程"),
+    "gus": ("the answer cell copied", "复制了作答单元"),
+    "han": ("a cell with checks deleted", "删除了一个检查单元"),
+    "ida": ("checks edited to pass", "修改检查使其通过"),
+    "jo": ("file renamed by the browser", "文件被浏览器改名"),
+    "kim": ("file cut short", "文件不完整"),
+    "li": ("a warning on stderr in the answer", "作答中向 stderr 输出警告"),
 }
 
 

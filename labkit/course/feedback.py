@@ -6,9 +6,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from labkit.course.graded_cells import graded_cells
 from labkit.course.ledger import GRADED, Ledger, Record
 from labkit.course.page import cleaned, e, page, status, table, terminal
-from labkit.course.preflight import graded_cells
 from labkit.course.project import Course
 from labkit.course.source import read_notebook
 from labkit.course.strip import strip

@@ -18,11 +18,12 @@ from typing import Any
 
 from labkit.course.box import BoxResult, Limits, isolation, require_posix, run_boxed
 from labkit.course.feeder import DEFINED, defined_builtins
+from labkit.course.findings import Checked
 from labkit.course.gradebook import Book, BusyError
 from labkit.course.late import submitted_at
 from labkit.course.ledger import FAILED, GRADED, Ledger, Record, hash_of
 from labkit.course.marks import NOT_RUN, Marks, mark_notebook, quiz_marks
-from labkit.course.preflight import Checked, check_folder
+from labkit.course.preflight import check_folder
 from labkit.course.project import Course
 from labkit.course.source import read_notebook, write_notebook
 from labkit.errors import InputError, LabError

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from labkit.course.preflight import quiz_cells
+from labkit.course.graded_cells import quiz_cells
 from labkit.course.strip import checksum
 
 #: Reported in place of outputs where a cell did not run.

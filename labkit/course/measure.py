@@ -4,13 +4,12 @@
 
 Makes a course in FOLDER with that many submissions: right, half done, untouched, wrong, raising. nbgrader grades the
 first `sample` of them in a course of their own, labkit all, then nbgrader its sample again, so that a machine that gets
-busier favours neither. Prints submissions a minute, seconds of processor a submission, and every mark that differs.
+busier favours neither. Prints submissions a minute, and every mark that differs.
 """
 
 from __future__ import annotations
 
 import argparse
-import resource
 import shutil
 import time
 from collections.abc import Callable
@@ -20,7 +19,7 @@ from typing import Any
 
 from labkit.course.demo import solved
 from labkit.course.grade import grade
-from labkit.course.preflight import graded_cells, is_answer
+from labkit.course.graded_cells import graded_cells, is_answer
 from labkit.course.project import Course, init_course, nbgrader, release
 from labkit.course.source import build_language, read_notebook, source_path, write_notebook
 
@@ -31,17 +30,11 @@ class Run:
 
     submissions: int
     seconds: float
-    processor: float
 
     @property
     def a_minute(self) -> float:
         """Submissions a minute, as a clock on the wall says."""
         return self.submissions / self.seconds * 60
-
-    @property
-    def cost(self) -> float:
-        """Seconds of processor a submission."""
-        return self.processor / self.submissions
 
 
 @dataclass
@@ -96,24 +89,15 @@ def measure(
     ):
         run = _timed(what, count)
         runs.append(run)
-        say(
-            f"{title}: {count} submissions in {run.seconds:.0f} s, {run.a_minute:.1f} a minute, "
-            f"{run.cost:.1f} s of processor each"
-        )
+        say(f"{title}: {count} submissions in {run.seconds:.0f} s, {run.a_minute:.1f} a minute")
     _compare(ours, theirs, found)
     return found
 
 
 def _timed(what: Callable[[], None], count: int) -> Run:
-    began, before = time.monotonic(), _processor()
+    began = time.monotonic()
     what()
-    return Run(count, time.monotonic() - began, _processor() - before)
-
-
-def _processor() -> float:
-    """Seconds that this process and its children had so far."""
-    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(u.ru_utime + u.ru_stime for u in usages)
+    return Run(count, time.monotonic() - began)
 
 
 def _submit(course: Course, module: str, student: str, notebook: Any) -> None:

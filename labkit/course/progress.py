@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from labkit.course.graded_cells import graded_cells, is_answer
 from labkit.course.marks import cell_points
-from labkit.course.preflight import graded_cells, is_answer
 from labkit.course.source import modules, read_notebook
 from labkit.course.strip import CODE_STUB
 from labkit.errors import LabError

@@ -9,6 +9,7 @@ cells with the same ids in both.
 from __future__ import annotations
 
 import copy
+import logging
 import re
 import warnings
 from pathlib import Path
@@ -55,6 +56,8 @@ def read_notebook(path: Path) -> Any:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as e:
         raise InputError("is not UTF-8 text", file=str(path), hint="save it again from JupyterLab") from e
+    # nbformat also logs what it raises, quoting the file.
+    logging.getLogger("traitlets").addFilter(_not_about_schemas)
     try:
         with warnings.catch_warnings():
             # Repeated or missing cell ids are mended by nbformat; learners' copies have them.
@@ -64,13 +67,17 @@ def read_notebook(path: Path) -> Any:
         why = (
             "it is not valid JSON"
             if isinstance(e, nbformat.reader.NotJSONError)
-            else str(e).splitlines()[0][:120]
+            else (str(e).splitlines() or [type(e).__name__])[0][:120]
         )
         raise InputError(
             f"is not a notebook: {why}",
             file=str(path),
             hint="the file is damaged or cut short; save it again from JupyterLab",
         ) from e
+
+
+def _not_about_schemas(record: logging.LogRecord) -> bool:
+    return not str(record.msg).startswith("Notebook JSON is invalid")
 
 
 def write_notebook(notebook: Any, path: Path) -> None:

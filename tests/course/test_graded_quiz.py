@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from labkit.course.grade import grade
+from labkit.course.graded_cells import quiz_cells
 from labkit.course.ledger import GRADED, Record
-from labkit.course.preflight import quiz_cells
 from labkit.course.project import Course, init_course, nbgrader, open_course, put_source, release
 from labkit.course.quiz_points import questions_of
 from labkit.course.settings import changed, write_settings

@@ -49,6 +49,8 @@ ANSWERS: dict[str, tuple[str, float]] = {
     ),
     "output-flood": (RIGHT + "\nfor _ in range(100000): print('x' * 1000)", 3),
     "raw-output-flood": (RIGHT + "\nimport os\nfor _ in range(2000): os.write(1, b'x' * 100000)", 3),
+    "disk-bomb": (RIGHT + "\nwith open('x', 'wb') as f:\n    while True: f.write(bytes(10**6))", 3),
+    "many-files": (RIGHT + "\nfor n in range(3000): open(f'/tmp/{n}', 'w').close()", 3),
     "asks": ("def add(a, b):\n    return input('?')", 0),
     "stderr-in-test": (RIGHT.replace("return", "import sys; print('hm', file=sys.stderr); return"), 0),
     "stderr-in-answer": (RIGHT + "\nimport warnings; warnings.warn('careful')", 3),
