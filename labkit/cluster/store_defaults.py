@@ -7,6 +7,7 @@ from typing import Any
 
 from labkit.cluster.store_autoscaling import autoscaler_defaults
 from labkit.cluster.store_types import ResourceType
+from labkit.cluster.store_validation_config import secret_data
 
 Json = dict[str, Any]
 
@@ -271,6 +272,11 @@ def _csi_driver(obj: Json) -> None:
     )
 
 
+def _secret(obj: Json) -> None:
+    _fill(obj, type="Opaque")
+    secret_data(obj)
+
+
 def _limit_range(obj: Json) -> None:
     for item in (obj["spec"].get("limits")) or ():
         if item.get("type") != "Container":
@@ -316,7 +322,7 @@ _BY_KIND: dict[tuple[str, str], Callable[[Json], None]] = {
     ("", "Service"): _service,
     ("", "PersistentVolume"): _volume,
     ("", "PersistentVolumeClaim"): _claim,
-    ("", "Secret"): lambda o: _fill(o, type="Opaque"),
+    ("", "Secret"): _secret,
     ("", "LimitRange"): _limit_range,
     ("apps", "Deployment"): _deployment,
     ("apps", "ReplicaSet"): _replica_set,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from labkit.cluster.store_errors import Cause
+from labkit.cluster.store_metadata import is_dns_subdomain
 
 NOT_A_SUBDOMAIN = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
@@ -28,6 +29,11 @@ NOT_A_LABEL_VALUE = (
     "end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "
     "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
 )
+
+
+def why_no_dns_label(name: str) -> str:
+    """What is wrong with a name that is no DNS label: its dots, if without them it would do."""
+    return "must not contain dots" if is_dns_subdomain(name) else NOT_A_DNS_LABEL
 
 
 def go_value(value: Any) -> str:

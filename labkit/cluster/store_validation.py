@@ -7,11 +7,11 @@ from typing import Any
 from labkit.cluster.store_errors import invalid
 from labkit.cluster.store_metadata import is_dns_label, is_dns_subdomain
 from labkit.cluster.store_problems import (
-    NOT_A_DNS_LABEL,
     NOT_A_LABEL_KEY,
     NOT_A_LABEL_VALUE,
     NOT_A_SUBDOMAIN,
     Problems,
+    why_no_dns_label,
 )
 from labkit.cluster.store_types import EVENT, ResourceType
 from labkit.cluster.store_validation_kinds import CREATE_CHECKS, UPDATE_CHECKS
@@ -95,7 +95,7 @@ def name_problem(resource: ResourceType, name: str) -> str | None:
     if resource.kind in _LABEL_NAMES:
         if len(name) > 63:
             return "must be no more than 63 characters"
-        return None if is_dns_label(name) else NOT_A_DNS_LABEL
+        return None if is_dns_label(name) else why_no_dns_label(name)
     if len(name) > 253:
         return "must be no more than 253 characters"
     return None if is_dns_subdomain(name) else NOT_A_SUBDOMAIN
@@ -117,14 +117,11 @@ def _maps(meta: Json, problems: Problems) -> None:
                 "metadata.annotations",
                 f"Too long: may not be more than {MAX_ANNOTATIONS} bytes",
             )
-    for i, owner in enumerate(meta.get("ownerReferences") or ()):
+    for owner in meta.get("ownerReferences") or ():
         for field in ("apiVersion", "kind", "name", "uid"):
             if not owner.get(field):
-                problems.invalid(
-                    f"metadata.ownerReferences[{i}].{field}",
-                    owner.get(field) or "",
-                    f"{field} must not be empty" if field != "apiVersion" else "version must not be empty",
-                )
+                why = "version must not be empty" if field == "apiVersion" else "must not be empty"
+                problems.invalid(f"metadata.ownerReferences.{field}", owner.get(field) or "", why)
     for i, finalizer in enumerate(meta.get("finalizers") or ()):
         if not is_label_key(finalizer):
             problems.invalid(f"metadata.finalizers[{i}]", finalizer, NOT_A_LABEL_KEY)

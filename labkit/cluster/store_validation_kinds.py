@@ -7,12 +7,28 @@ from typing import Any
 
 from labkit.cluster.store_autoscaling import check_autoscaler
 from labkit.cluster.store_problems import Problems
+from labkit.cluster.store_validation_config import (
+    check_config_map,
+    check_cron_job,
+    check_device_requests,
+    check_limit_range,
+    check_quota,
+    check_role_binding,
+    check_secret,
+)
 from labkit.cluster.store_validation_groups import check_pod_group, check_pod_group_update, check_workload
 from labkit.cluster.store_validation_pod import (
     check_labels_of_selector,
     check_pod,
     check_pod_spec,
     check_pod_update,
+)
+from labkit.cluster.store_validation_storage import (
+    check_claim,
+    check_claim_update,
+    check_storage_class,
+    check_storage_class_update,
+    check_volume,
 )
 from labkit.objects.quantity import parse_quantity
 
@@ -223,97 +239,8 @@ def _budget(obj: Json, problems: Problems) -> None:
         check_labels_of_selector(spec["selector"], "spec.selector", problems)
 
 
-def _claim(obj: Json, problems: Problems) -> None:
-    spec = obj["spec"]
-    if not spec.get("accessModes"):
-        problems.required("spec.accessModes", "at least 1 access mode is required")
-    storage = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
-    if storage is None:
-        problems.required("spec.resources[storage]")
-    elif parse_quantity(storage).amount <= 0:
-        problems.invalid("spec.resources[storage]", storage, "must be greater than zero")
-
-
-def _claim_update(old: Json, obj: Json, problems: Problems) -> None:
-    before, after = dict(old["spec"]), dict(obj["spec"])
-    if not before.get("volumeName"):
-        before.pop("volumeName", None)
-        after.pop("volumeName", None)
-    for spec in (before, after):
-        spec.pop("resources", None)
-        spec.pop("volumeAttributesClassName", None)
-    if before.get("storageClassName") is None:
-        after.pop("storageClassName", None)
-    if before != after:
-        problems.forbidden(
-            "spec",
-            "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims",
-        )
-
-
-def _volume(obj: Json, problems: Problems) -> None:
-    spec = obj["spec"]
-    if not spec.get("accessModes"):
-        problems.required("spec.accessModes")
-    if not spec.get("capacity"):
-        problems.required("spec.capacity")
-    sources = [k for k in spec if k in _VOLUME_SOURCES]
-    if not sources:
-        problems.required("spec", "must specify a volume type")
-    elif len(sources) > 1:
-        problems.forbidden(f"spec.{sources[1]}", "may not specify more than 1 volume type")
-    if "local" in spec and not (spec.get("nodeAffinity") or {}).get("required"):
-        problems.required("spec.nodeAffinity", "Local volume requires node affinity")
-
-
-_VOLUME_SOURCES = frozenset(
-    {
-        "local",
-        "hostPath",
-        "nfs",
-        "csi",
-        "iscsi",
-        "fc",
-        "rbd",
-        "cephfs",
-        "awsElasticBlockStore",
-        "gcePersistentDisk",
-        "azureDisk",
-        "azureFile",
-        "vsphereVolume",
-        "cinder",
-        "glusterfs",
-        "flexVolume",
-        "portworxVolume",
-        "scaleIO",
-        "storageos",
-        "quobyte",
-        "flocker",
-        "photonPersistentDisk",
-    }
-)
-
-
-def _storage_class(obj: Json, problems: Problems) -> None:
-    if not obj.get("provisioner"):
-        problems.required("provisioner")
-    problems.one_of("volumeBindingMode", obj.get("volumeBindingMode"), ("Immediate", "WaitForFirstConsumer"))
-    problems.one_of("reclaimPolicy", obj.get("reclaimPolicy"), ("Delete", "Retain"))
-
-
-def _storage_class_update(old: Json, obj: Json, problems: Problems) -> None:
-    for field, label in (
-        ("parameters", "updates to parameters are forbidden."),
-        ("provisioner", "updates to provisioner are forbidden."),
-        ("reclaimPolicy", "updates to reclaimPolicy are forbidden."),
-    ):
-        if old.get(field) != obj.get(field):
-            problems.forbidden(field, label)
-    if old.get("volumeBindingMode") != obj.get("volumeBindingMode"):
-        problems.invalid("volumeBindingMode", obj.get("volumeBindingMode"), "field is immutable")
-
-
 def _config_map_update(old: Json, obj: Json, problems: Problems) -> None:
+    check_config_map(obj, problems)
     if not old.get("immutable"):
         return
     for field in ("data", "binaryData"):
@@ -321,12 +248,6 @@ def _config_map_update(old: Json, obj: Json, problems: Problems) -> None:
             problems.forbidden(field, "field is immutable when `immutable` is set")
     if not obj.get("immutable"):
         problems.forbidden("immutable", "field is immutable when `immutable` is set")
-
-
-def _quota(obj: Json, problems: Problems) -> None:
-    for name, amount in (obj["spec"].get("hard") or {}).items():
-        if parse_quantity(amount).amount < 0:
-            problems.invalid(f"spec.hard[{name}]", amount, "must be greater than or equal to 0")
 
 
 def _service(obj: Json, problems: Problems) -> None:
@@ -338,6 +259,9 @@ def _service(obj: Json, problems: Problems) -> None:
             problems.invalid(
                 f"spec.ports[{i}].port", port.get("port") or 0, "must be between 1 and 65535, inclusive"
             )
+        target = port.get("targetPort")
+        if isinstance(target, int) and not 0 < target < 65536:
+            problems.invalid(f"spec.ports[{i}].targetPort", target, "must be between 1 and 65535, inclusive")
         if not port.get("name") and len(spec["ports"]) > 1:
             problems.required(f"spec.ports[{i}].name")
 
@@ -352,13 +276,21 @@ CREATE_CHECKS: dict[str, Callable[[Json, Problems], None]] = {
     "DaemonSet": _workload,
     "Job": _job,
     "HorizontalPodAutoscaler": check_autoscaler,
+    "ConfigMap": check_config_map,
+    "Secret": check_secret,
+    "LimitRange": check_limit_range,
+    "CronJob": check_cron_job,
+    "RoleBinding": check_role_binding,
+    "ClusterRoleBinding": check_role_binding,
+    "ResourceClaim": check_device_requests,
+    "ResourceClaimTemplate": check_device_requests,
     "Lease": _lease,
     "Event": _event,
     "PodDisruptionBudget": _budget,
-    "PersistentVolumeClaim": _claim,
-    "PersistentVolume": _volume,
-    "StorageClass": _storage_class,
-    "ResourceQuota": _quota,
+    "PersistentVolumeClaim": check_claim,
+    "PersistentVolume": check_volume,
+    "StorageClass": check_storage_class,
+    "ResourceQuota": check_quota,
     "Service": _service,
     "PodGroup": check_pod_group,
     "Workload": check_workload,
@@ -373,8 +305,12 @@ UPDATE_CHECKS: dict[str, Callable[[Json, Json, Problems], None]] = {
     "StatefulSet": _stateful_set_update,
     "HorizontalPodAutoscaler": lambda _, new, problems: check_autoscaler(new, problems),
     "Job": _job_update,
-    "PersistentVolumeClaim": _claim_update,
-    "StorageClass": _storage_class_update,
+    "PersistentVolumeClaim": check_claim_update,
+    "StorageClass": check_storage_class_update,
     "ConfigMap": _config_map_update,
+    "Secret": lambda _, new, problems: check_secret(new, problems),
+    "LimitRange": lambda _, new, problems: check_limit_range(new, problems),
+    "CronJob": lambda _, new, problems: check_cron_job(new, problems),
+    "ResourceQuota": lambda _, new, problems: check_quota(new, problems),
     "PodGroup": check_pod_group_update,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from labkit.cluster.store_metadata import is_dns_label
-from labkit.cluster.store_problems import NOT_A_DNS_LABEL, Problems
+from labkit.cluster.store_problems import Problems, why_no_dns_label
 from labkit.cluster.store_validation_scheduling import check_labels_of_selector, check_scheduling
 from labkit.objects.quantity import parse_quantity
 
@@ -67,7 +67,7 @@ def _volumes(spec: Json, path: str, problems: Problems) -> set[str]:
         if not name:
             problems.required(f"{where}.name")
         elif not is_dns_label(name):
-            problems.invalid(f"{where}.name", name, NOT_A_DNS_LABEL)
+            problems.invalid(f"{where}.name", name, why_no_dns_label(name))
         elif name in names:
             problems.duplicate(f"{where}.name", name)
         names.add(name)
@@ -85,7 +85,7 @@ def _container(container: Json, path: str, problems: Problems, names: set[str], 
     if not name:
         problems.required(f"{path}.name")
     elif not is_dns_label(name):
-        problems.invalid(f"{path}.name", name, NOT_A_DNS_LABEL)
+        problems.invalid(f"{path}.name", name, why_no_dns_label(name))
     elif name in names:
         problems.duplicate(f"{path}.name", name)
     names.add(name)

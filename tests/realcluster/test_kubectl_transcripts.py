@@ -11,6 +11,7 @@ from labkit.cluster.apiserver.server import ServerHandle
 
 from .harness import RealControlPlane
 from .kubectl_sessions import SESSIONS
+from .kubectl_sessions_invalid import INVALID_SESSIONS
 from .kubectl_sessions_more import MORE_SESSIONS
 from .kubectl_sessions_wide import WIDE_SESSIONS
 from .transcripts import Step, run
@@ -18,7 +19,7 @@ from .transcripts import Step, run
 pytestmark = pytest.mark.realcluster
 
 
-ALL_SESSIONS = {**SESSIONS, **MORE_SESSIONS, **WIDE_SESSIONS}
+ALL_SESSIONS = {**SESSIONS, **MORE_SESSIONS, **WIDE_SESSIONS, **INVALID_SESSIONS}
 
 
 @pytest.mark.parametrize("session", ALL_SESSIONS)

@@ -25,6 +25,7 @@ from labkit.cluster.store_selectors import Match, compile_selectors
 from labkit.cluster.store_types import ResourceType, stored_type
 
 Json = dict[str, Any]
+_STREAMS = ("attach", "exec", "portforward")
 _EXPIRED_CONTINUE = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
     "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
@@ -50,6 +51,7 @@ def get_one(store: Store, target: Target, request: Request, accepted: Accepted) 
 
         return json_response(scale_of(resource, found))
     if target.subresource is not None:
+        refuse_streams(target)
         known = resource.subresource(target.subresource)
         if known is None or "get" not in known.verbs:
             raise no_such_resource()
@@ -59,6 +61,14 @@ def get_one(store: Store, target: Target, request: Request, accepted: Accepted) 
                 "no log: containers are simulated here"
             )
     return view(store, resource, store_events.as_seen_by(resource, found), request, accepted)
+
+
+def refuse_streams(target: Target) -> None:
+    """ApiError 400 for what needs a real container: `kubectl exec`, `attach`, `cp` and `port-forward`."""
+    if target.resource.kind == "Pod" and target.subresource in _STREAMS:
+        raise bad_request(
+            f'pod "{target.name}" has no container to connect to ({target.subresource}): containers are simulated here'
+        )
 
 
 def view(

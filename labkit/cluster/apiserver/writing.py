@@ -6,7 +6,7 @@ from typing import Any
 
 from labkit.cluster import store_deletion, store_events, store_patching, store_pods, store_writes
 from labkit.cluster.apiserver.bodies import parse_object, parse_patch
-from labkit.cluster.apiserver.reading import view
+from labkit.cluster.apiserver.reading import refuse_streams, view
 from labkit.cluster.apiserver.requests import Accepted, Request, Target
 from labkit.cluster.apiserver.responses import Response, json_response, list_body
 from labkit.cluster.store import Store
@@ -82,6 +82,8 @@ def _post_subresource(store: Store, target: Target, request: Request) -> Respons
     if target.subresource is None:
         raise method_not_allowed()
     if known is None:
+        if store.peek(resource, name, target.namespace) is not None:
+            refuse_streams(target)
         raise no_such_resource()
     if "create" not in known.verbs:
         raise method_not_allowed()
