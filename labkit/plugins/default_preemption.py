@@ -147,6 +147,8 @@ class DefaultPreemption(Plugin):
 
     def _ask_extenders(self, pod: Pod, candidates: list[Candidate]) -> tuple[list[Candidate], Status | None]:
         assert self.handle is not None
+        # Dry runs are kept for later preemptors; an extender may do with its candidates what it likes.
+        candidates = [Candidate(c.node, list(c.victims), c.violations) for c in candidates]
         for extender in self.handle.extenders:
             if not extender.supports_preemption or not extender.is_interested(pod):
                 continue

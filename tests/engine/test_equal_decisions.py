@@ -296,6 +296,35 @@ def test_dry_runs_do_not_outlive_what_they_rest_on(between: str, plugins: list[A
     agree([*FULL, *FIRST, *BETWEEN[between], *SECOND, ("time", 1), *SECOND], plugins)
 
 
+class Careless:
+    """An extender that spoils the candidates it was given."""
+
+    name, ignorable, weight = "careless", False, 1
+    is_filter = is_prioritizer = is_binder = False
+    supports_preemption = True
+
+    def is_interested(self, pod: Any) -> bool:
+        """In the first preemptor."""
+        return bool(pod.name == "p20")
+
+    def process_preemption(self, pod: Any, candidates: list[Any], snapshot: Any) -> list[Any]:
+        """Half of the victims are enough, it thinks."""
+        for candidate in candidates:
+            del candidate.victims[1:]
+        return candidates
+
+
+def test_an_extender_may_do_with_candidates_what_it_likes() -> None:
+    """The next preemptor's candidates are whole again."""
+    steps = [*FULL, *FIRST, *SECOND, ("time", 1), *SECOND]
+    plain, kept = History(None, "on", []), History(1, "on", [])
+    for history in (plain, kept):
+        history.scheduler.services.extenders.append(Careless())
+    for kind, what in steps:
+        assert kept.live(kind, what) == plain.live(kind, what)
+    assert kept.end() == plain.end()
+
+
 def test_the_histories_preempt() -> None:
     """The comparison above is about something: victims went, and nodes were nominated."""
     history = History(1, "on", [])
