@@ -66,13 +66,16 @@ def bound(tree: ast.Module) -> set[str]:
 
 
 def _result(value: Any) -> dict[str, Any]:
-    data: dict[str, Any] = {"text/plain": _repr(value)}
-    make = getattr(_type(value), "_repr_html_", None)
-    if make is not None:
-        with contextlib.suppress(Exception):
-            shown = make(value)
-            if _type(shown) is str:
-                data["text/html"] = shown
+    data: dict[str, Any] = {}
+    with contextlib.suppress(Exception):
+        bundle = getattr(_type(value), "_repr_mimebundle_", None)
+        page = getattr(_type(value), "_repr_html_", None)
+        shown = (
+            bundle(value) if bundle is not None else {"text/html": page(value)} if page is not None else {}
+        )
+        data = {k: v for k, v in shown.items() if _type(k) is str and _type(v) is str}
+    # The points are in the text.
+    data["text/plain"] = _repr(value)
     return {"output_type": "execute_result", "data": data, "metadata": {}, "execution_count": None}
 
 

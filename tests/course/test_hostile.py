@@ -12,6 +12,7 @@ from labkit.course.box import BoxResult, Limits, isolation, run_boxed
 from labkit.course.feedback import write_feedback
 from labkit.course.grade import grade
 from labkit.course.gradebook import BusyError
+from labkit.course.graded_cell import parsed, run_checks
 from labkit.course.ledger import GRADED, Record
 from labkit.course.project import Course, init_course, release
 from labkit.course.source import build_language, read_notebook, write_notebook
@@ -154,6 +155,22 @@ def test_spies_find_no_hidden_test(course: Course, records: dict[str, Record], s
     page = (course.root / "feedback" / student / NAME / f"{NAME}.html").read_text()
     assert SECRET not in page
     assert records[student].score == 3, records[student].notes
+
+
+def test_a_cell_of_checks_gives_its_report_and_its_points() -> None:
+    """Points as text, the report as HTML for the feedback; names go on, a hidden builtin does not."""
+    source = (
+        "from labkit.check import Exercise\nexercise = Exercise(2)\n"
+        "with exercise.case('one', '甲') as case:\n    case.equal(answer, 3, 'the answer', '答案')\nexercise"
+    )
+    tree = parsed(source)
+    assert tree is not None
+    names: dict[str, Any] = {"answer": 3, "float": "mine"}
+    (output,) = run_checks(tree, names, [])
+    assert output["data"]["text/plain"] == "2"
+    assert "<table" in output["data"]["text/html"] or "<div" in output["data"]["text/html"]
+    assert names["float"] == "mine"
+    assert names["exercise"].score == 2
 
 
 def test_no_checks_in_the_box(tmp_path: Path) -> None:
