@@ -53,9 +53,9 @@ def _bytes(source: str | bytes | dict[str, Any]) -> bytes:
         return source
     if isinstance(source, str):
         return source.encode("utf-8", "surrogatepass")
-    # Messages may quote the document: one line, keys in the given order.
+    # Messages may quote the document: one line, keys in the given order, blanks as in a line of a recording.
     try:
-        text = json.dumps(source, separators=(",", ":"), ensure_ascii=False, default=str)
+        text = json.dumps(source, ensure_ascii=False, default=str)
     except (TypeError, ValueError, RecursionError) as error:
         raise ConfigError("load", f"this is no JSON data: {error}") from None
     return text.encode("utf-8", "surrogatepass")

@@ -86,7 +86,9 @@ class Search:
         candidates: Sequence[NodeInfo] = nodes
         if allowed.node_names is not None:
             candidates = [n for n in nodes if n.name in allowed.node_names]
-            text = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(restricting))}]"
+            # The real scheduler shares one set: what rejected the nominated node is named here as well.
+            named = " ".join(sorted(self.diagnosis.unschedulable_plugins))
+            text = f"node(s) didn't satisfy plugin(s) [{named}]"
             self.diagnosis.node_to_status.absent = Status.unresolvable(text)
         with timed(self.trace, "Filter"):
             feasible, error = self.framework.observe_search(lambda: self._pass_filters(candidates))
@@ -105,6 +107,15 @@ class Search:
             return []
         # Looked at on its own, whatever PreFilter allows; a rejection stays for the full search.
         feasible, error = self.framework.observe_search(lambda: self._pass_filters([node], start=0))
+        if (
+            self.trace is not None
+            and self.trace.all_filters
+            and allowed is not None
+            and node.name not in allowed
+        ):
+            # A recorded decision has the verdicts of the nodes that PreFilter allows.
+            self.trace.filter.pop(node.name, None)
+            self.trace.filter_by_plugin.pop(node.name, None)
         if error is not None:
             return []
         try:
@@ -139,7 +150,11 @@ class Search:
             want = 1
         first = self.rotation.next_start if start is None else start
         if not framework.has("filter"):
-            return [nodes[(first + i) % count] for i in range(want)] if count else [], None
+            found = [nodes[(first + i) % count] for i in range(want)] if count else []
+            if self.all_nodes and self.trace is not None:
+                for node in found:
+                    self._record(node, None)
+            return found, None
         if start is None and self._may_batch(nodes):
             from labkit.engine.rows import NotKept
 

@@ -387,7 +387,7 @@ class Framework(BookingPoints):
                 continue
             if status.is_rejected:
                 return status if status.plugin == name else status.with_plugin(name)
-            return failure(f"running {quote(name)} filter plugin: ", status)
+            return failure(f"running {quote(name)} filter plugin: ", status).with_plugin(name)
         return None
 
     def run_filter_with_nominated_pods(

@@ -12,11 +12,13 @@ from labkit.objects.node import Node
 from labkit.objects.quantity import value_of
 from labkit.objects.selectors import SelectorError, compile_label_selector
 from labkit.objects.storage import (
+    CSINode,
     ObjectReference,
     PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,
 )
+from labkit.plugins._migration import TranslationError, as_seen_by
 from labkit.plugins._volumes import (
     BOUND_BY_CONTROLLER,
     NO_PROVISIONER,
@@ -145,11 +147,16 @@ def check_node(
 ) -> Verdict:
     """What `node` can offer to the pod's claims. BinderError ends the attempt."""
     verdict = Verdict()
+    csi_node: CSINode | None = cache.objects.get("CSINode", "", node.name) if bound else None
     for claim in bound:
         volume = cache.volume(claim.spec.volume_name)
         if volume is None:
             verdict.volume_found = False
             break
+        try:
+            volume = as_seen_by(volume, csi_node)
+        except TranslationError as e:
+            raise BinderError(f"could not translate pv: {e}") from e
         if not volume_fits_node(volume, node):
             verdict.bound_ok = False
             break

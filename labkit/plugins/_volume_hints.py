@@ -8,9 +8,8 @@ from labkit.framework.events import QueueingHint
 from labkit.objects.pod import Pod
 from labkit.objects.quantity import value_of
 from labkit.objects.storage import CSIStorageCapacity
+from labkit.plugins._migration import MIGRATED_PLUGINS
 from labkit.plugins._volumes import uses_claim
-
-_MIGRATED_PLUGINS = "storage.alpha.kubernetes.io/migrated-plugins"
 
 
 def _hint(queue: bool) -> QueueingHint:
@@ -31,8 +30,8 @@ def csi_node_changed(pod: Pod, old: Any, new: Any) -> QueueingHint:
     """A CSINode that is new or lists other migrated plugins."""
     if old is None or new is None:
         return QueueingHint.QUEUE
-    before = old.metadata.annotations.get(_MIGRATED_PLUGINS)
-    return _hint(before != new.metadata.annotations.get(_MIGRATED_PLUGINS))
+    before = old.metadata.annotations.get(MIGRATED_PLUGINS)
+    return _hint(before != new.metadata.annotations.get(MIGRATED_PLUGINS))
 
 
 def driver_changed(pod: Pod, old: Any, new: Any) -> QueueingHint:

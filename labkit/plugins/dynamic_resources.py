@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from labkit.framework.cycle_state import CycleState
+from labkit.framework.cycle_state import CycleState, MissingStateError
 from labkit.framework.events import ActionType, ClusterEvent, ClusterEventWithHint
 from labkit.framework.node_info import NodeInfo
 from labkit.framework.plugin import Plugin
@@ -18,6 +18,11 @@ from labkit.objects.pod import Pod
 
 _KEY = "DynamicResources"
 _NOT_MODELLED = "resource claims cannot be allocated: this scheduler does not manage devices"
+
+
+def _need_state(state: CycleState) -> None:
+    if state.get(_KEY) is None:
+        raise MissingStateError("not found")
 
 
 class DynamicResources(Plugin):
@@ -36,7 +41,8 @@ class DynamicResources(Plugin):
         return Status.unresolvable(self._missing_claim(pod) or _NOT_MODELLED)
 
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
-        """Nothing to check: pods with claims do not get past PreFilter."""
+        """Nothing to check: pods with claims do not get past PreFilter. MissingStateError where PreFilter is disabled."""
+        _need_state(state)
         return None
 
     def post_filter(
@@ -48,7 +54,8 @@ class DynamicResources(Plugin):
         return None, Status.unschedulable("no new claims to deallocate")
 
     def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
-        """0 on every node."""
+        """0 on every node. MissingStateError where PreFilter is disabled."""
+        _need_state(state)
         return 0
 
     def sign_pod(self, pod: Pod) -> Hashable:
@@ -64,7 +71,8 @@ class DynamicResources(Plugin):
         return None
 
     def reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
-        """Nothing to book."""
+        """Nothing to book. MissingStateError where PreFilter is disabled."""
+        _need_state(state)
         return None
 
     def unreserve(self, state: CycleState, pod: Pod, node_name: str) -> None:
@@ -77,7 +85,8 @@ class DynamicResources(Plugin):
         return PreBindPreFlightResult(allow_parallel=True), Status.skip()
 
     def pre_bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
-        """Nothing to do."""
+        """Nothing to do. MissingStateError where PreFilter is disabled."""
+        _need_state(state)
         return None
 
     def events_to_register(self) -> list[ClusterEventWithHint]:

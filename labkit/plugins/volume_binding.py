@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from labkit.framework.clock import RealClock
-from labkit.framework.cycle_state import CycleState
+from labkit.framework.cycle_state import CycleState, MissingStateError
 from labkit.framework.events import ActionType, ClusterEvent, ClusterEventWithHint
 from labkit.framework.handle import Handle
 from labkit.framework.node_info import NodeInfo
@@ -108,6 +108,8 @@ class VolumeBinding(Plugin):
                 return Status.unresolvable(problem)
             claims.append(claim)
         if not claims:
+            # Reserve runs for every pod and looks for the state.
+            state.write(_KEY, _State())
             return Status.skip()
         return self._classify(state, claims)
 
@@ -143,7 +145,9 @@ class VolumeBinding(Plugin):
 
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         """All reasons at once; preemption cannot help."""
-        found: _State = state.read(_KEY)
+        found: _State | None = state.get(_KEY)
+        if found is None:
+            raise MissingStateError("not found")
         try:
             verdict = check_node(self.cache, node.node, found.bound, found.delayed, found.volumes_by_class)
         except BinderError as e:
@@ -183,9 +187,10 @@ class VolumeBinding(Plugin):
     def reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
         """Assume the bindings, so that no other pod takes the same volume."""
         found: _State | None = state.get(_KEY)
-        if found is None or not found.delayed:
-            if found is not None:
-                found.all_bound = True
+        if found is None:
+            raise MissingStateError("not found")
+        if not found.delayed:
+            found.all_bound = True
             return None
         found.reserved = self.cache.assume(found.by_node.get(node_name, PodVolumes()), node_name)
         return None

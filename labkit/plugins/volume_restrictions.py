@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from labkit.framework.cycle_state import CycleState
+from labkit.framework.cycle_state import CycleState, MissingStateError
 from labkit.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, QueueingHint
 from labkit.framework.node_info import NodeInfo, PodInfo
 from labkit.framework.plugin import Plugin
@@ -75,10 +75,12 @@ class VolumeRestrictions(Plugin):
 
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         """Disks first, then claims; both may be helped by preemption."""
-        found: _State = state.read(_KEY)
         disks = disk_volumes(pod)
         if disks and any(conflicting_disks(disks, info.pod.spec.volumes) for info in node.pods):
             return _DISK
+        found: _State | None = state.get(_KEY)
+        if found is None:
+            raise MissingStateError(f'cannot read "{_KEY}" from cycleState')
         return _IN_USE if found.conflicts > 0 else None
 
     def events_to_register(self) -> list[ClusterEventWithHint]:

@@ -29,16 +29,22 @@ class VolumeZone(Plugin):
 
     def pre_filter(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status | None:
         """Collect the zones of bound volumes; Skip when there are none."""
+        found, problem = self._topologies(pod)
+        if problem:
+            return Status.unresolvable(problem)
+        if not found:
+            return Status.skip()
+        state.write(_KEY, found)
+        return None
+
+    def _topologies(self, pod: Pod) -> tuple[Topology, str]:
         found: Topology = []
         for volume in pod.spec.volumes:
             if volume.persistent_volume_claim is not None:
                 problem = self._collect(pod, volume.persistent_volume_claim.claim_name, found)
                 if problem:
-                    return Status.unresolvable(problem)
-        if not found:
-            return Status.skip()
-        state.write(_KEY, found)
-        return None
+                    return [], problem
+        return found, ""
 
     def _collect(self, pod: Pod, name: str, found: Topology) -> str:
         assert self.handle is not None
@@ -67,8 +73,12 @@ class VolumeZone(Plugin):
         return ""
 
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
-        """Nodes without any zone or region label pass."""
-        wanted: Topology = state.read(_KEY)
+        """Nodes without any zone or region label pass. Where PreFilter is disabled the zones are found here."""
+        wanted: Topology | None = state.get(_KEY)
+        if wanted is None:
+            wanted, problem = self._topologies(pod)
+            if problem:
+                return Status.unresolvable(problem)
         labels = node.node.metadata.labels
         if not any(label in labels for label in _LABELS):
             return None

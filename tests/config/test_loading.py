@@ -151,7 +151,7 @@ def test_loading_twice_shares_nothing() -> None:
     ("source", "text"),
     [
         ("", "Object 'Kind' is missing in ''"),
-        ({"kind": "KubeSchedulerConfiguration"}, "Object 'apiVersion' is missing in '{\"kind\":\"KubeSchedulerConfiguration\"}'"),
+        ({"kind": "KubeSchedulerConfiguration"}, "Object 'apiVersion' is missing in '{\"kind\": \"KubeSchedulerConfiguration\"}'"),
         (configuration(profiles=["x"]), "json: cannot unmarshal string into Go struct field KubeSchedulerConfiguration.profiles of type v1.KubeSchedulerProfile"),
         (configuration(extenders=[{"httpTimeout": 5}]), "json: cannot unmarshal number into Go struct field Extender.extenders.httpTimeout of type string"),
         (configuration(leaderElection={"leaseDuration": "15 seconds"}), 'time: unknown unit " seconds" in duration "15 seconds"'),
