@@ -16,22 +16,24 @@ from labkit.course.jupyter import jupyter_command
 from labkit.course.workspace import build_workspace
 
 
-@pytest.fixture(params=["en", "zh"])
+@pytest.fixture(scope="session", params=["en", "zh"])
 def language(request: pytest.FixtureRequest) -> str:
-    """The learner's language."""
+    """The learner's language. All tests in one language share a JupyterLab."""
     found: str = request.param
     return found
 
 
-@pytest.fixture
-def lab_server(tmp_path: Path, language: str) -> Iterator[tuple[str, Path]]:
-    """(url, workspace) of a running JupyterLab."""
+@pytest.fixture(scope="session")
+def lab_server(tmp_path_factory: pytest.TempPathFactory, language: str) -> Iterator[tuple[str, Path]]:
+    """(url, workspace) of a running JupyterLab, with settings of its own."""
+    tmp_path = tmp_path_factory.mktemp(f"lab-{language}")
     workspace = tmp_path / "workspace"
     build_workspace(workspace, language)
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
     command, environment = jupyter_command(workspace, browser=False, port=port, language=language)
+    environment["JUPYTERLAB_SETTINGS_DIR"] = str(tmp_path / "settings")
     extra = ["--IdentityProvider.token=", "--LabApp.expose_app_in_browser=True"]
     with (tmp_path / "jupyter.log").open("w") as log:
         server = subprocess.Popen([*command, *extra], env=environment, stdout=log, stderr=log)
@@ -67,7 +69,9 @@ def page() -> Iterator[Any]:
         page.set_default_timeout(60_000)
         page.on(
             "request",
-            lambda r: outside.append(r.url) if r.url.startswith("http") and "//127.0.0.1" not in r.url else None,
+            lambda r: (
+                outside.append(r.url) if r.url.startswith("http") and "//127.0.0.1" not in r.url else None
+            ),
         )
         yield page
         browser.close()
@@ -76,8 +80,15 @@ def page() -> Iterator[Any]:
 
 def run_all(page: Any, url: str, notebook: str) -> None:
     """Open a notebook and run every cell; returns when the kernel is idle again."""
-    page.goto(f"{url}/lab/tree/{notebook}")
-    page.wait_for_function("window.jupyterapp && window.jupyterapp.shell.currentWidget?.sessionContext?.isReady")
+    page.goto(f"{url}/lab/tree/{notebook}?reset")
+    page.wait_for_function(
+        "window.jupyterapp && window.jupyterapp.shell.currentWidget?.sessionContext?.isReady"
+    )
+    # JupyterLab takes cells that are out of sight out of the page; tests look at all of them.
+    page.evaluate(
+        "() => { const n = window.jupyterapp.shell.currentWidget.content;"
+        " n.notebookConfig = {...n.notebookConfig, windowingMode: 'none'}; }"
+    )
     page.evaluate("() => window.jupyterapp.commands.execute('notebook:run-all-cells')")
     page.wait_for_function(
         "() => { const s = window.jupyterapp.shell.currentWidget.sessionContext.session;"

@@ -14,7 +14,18 @@ from tests.browser.conftest import run_all
 
 pytestmark = pytest.mark.browser
 
-SETUP = 'from labkit import Lab\nfrom labkit import widgets\nlab = Lab("three-zones")\n'
+SETUP = """from labkit import Lab
+from labkit import widgets
+lab = Lab("three-zones")
+CONFIG = "apiVersion: kubescheduler.config.k8s.io/v1\\nkind: KubeSchedulerConfiguration\\n"
+
+
+class ByName:
+    name = "ByName"
+
+    def score(self, state, pod, node):
+        return 10 * int(node.name[-1])
+"""
 PREFER = "class Prefer:\\n    def score(self, state, pod, node):\\n        return 100 if node.name == 'c2' else 0\\n"
 CELLS = {
     "playground": "widgets.playground(Lab('three-zones'))",
@@ -25,6 +36,11 @@ CELLS = {
     "map": "widgets.cluster_map(lab)",
     "preemption": "widgets.preemption_explorer(Lab('full'), 'urgent-0')",
     "editor": f'widgets.plugin_editor(lab, "{PREFER}")',
+    "gang": "from labkit.plugins.course import GangPermit\ngang = Lab('gang')\ngang.plugins.enable(GangPermit)\nwidgets.gang_timeline(gang)",
+    "config": "widgets.config_editor(CONFIG, Lab('three-zones'))",
+    "extender": "server = lab.extender(ByName())\nwidgets.extender_inspector(server, lab)",
+    "resources": "widgets.resources_explorer(lab)",
+    "trace": "done = Lab('three-zones')\ndone.run()\nwidgets.trace_explorer(done)",
     "race": "from labkit.several import SeveralSchedulers\nwidgets.scheduler_race(SeveralSchedulers('two-schedulers'))",
 }
 
@@ -39,7 +55,7 @@ UNNAMED = """() => {
 }"""
 #: Anything in a widget that is wider than the widget.
 TOO_WIDE = """() => [...document.querySelectorAll('.lk')].flatMap((w) => [...w.querySelectorAll('*')]
-  .filter((e) => e.getBoundingClientRect().right > w.getBoundingClientRect().right + 1 && !e.closest('.lk-track, .lk-lane, .lk-scroll'))
+  .filter((e) => e.getBoundingClientRect().right > w.getBoundingClientRect().right + 1 && !e.closest('.lk-track, .lk-lane, .lk-scroll, .lk-table'))
   .slice(0, 2).map((e) => e.outerHTML.slice(0, 120)))"""
 
 
@@ -56,9 +72,6 @@ def notebook(folder: Path) -> str:
 def test_widgets_answer_in_the_browser(page: Any, lab_server: tuple[str, Path], language: str) -> None:
     """One control of each, by mouse or keyboard; names for everything; nothing sticks out."""
     url, workspace = lab_server
-    # Cells out of sight are not in the page: show all of them.
-    page.set_viewport_size({"width": 1280, "height": 8000})
-    page.set_default_timeout(20_000)
     run_all(page, url, notebook(workspace))
     page.locator(".lk").nth(len(CELLS) - 1).wait_for(state="attached")
     drawn = dict(zip(CELLS, page.locator(".lk").all(), strict=True))
@@ -84,11 +97,30 @@ def test_widgets_answer_in_the_browser(page: Any, lab_server: tuple[str, Path], 
     code.fill("class Broken:\n    def score(self")
     press("editor", "apply")
     drawn["editor"].locator(".lk-notice.lk-fail").wait_for()
+    _timeline(drawn["gang"], press, until, page, language)
+    _configuration(drawn["config"], until, page, language)
+    drawn["extender"].locator('input[data-id="down"]').focus()
+    page.keyboard.press("Space")
+    until("extender", "connection refused")
+    drawn["resources"].locator('input[data-id="cpu"]').focus()
+    page.keyboard.press("End")
+    drawn["resources"].locator(".lk-verdict.lk-fail").wait_for()
+    drawn["trace"].locator('button[data-id="back"]').focus()
+    page.keyboard.press("Enter")
+    until("trace", "web-8 → a2")
     press("race", "run")
     until("race", "Nobody serves batch-scheduler" if language == "en" else "没有调度器负责 batch-scheduler")
     assert page.evaluate(UNNAMED) == []
     assert page.evaluate(TOO_WIDE) == []
     _shots(page, language)
+    # Beside another document, and on a phone: tables may scroll by themselves, nothing else may stick out.
+    page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
+    for width in (880, 520):
+        page.set_viewport_size({"width": width, "height": 1100})
+        page.wait_for_function(
+            "w => [...document.querySelectorAll('.lk')].every(e => e.clientWidth < w)", arg=width
+        )
+        assert page.evaluate(TOO_WIDE) == [], width
 
 
 def _playground(widget: Any, press: Callable[..., None], until: Callable[..., None], page: Any) -> None:
@@ -100,6 +132,41 @@ def _playground(widget: Any, press: Callable[..., None], until: Callable[..., No
     until("playground", "web-8 → a2")
     press("playground", "back")
     until("playground", "web-7 → b2")
+
+
+def _timeline(
+    widget: Any, press: Callable[..., None], until: Callable[..., None], page: Any, language: str
+) -> None:
+    """Who waits, a member less by keyboard, and what became of the others when time has passed."""
+    english = language == "en"
+    press("gang", "run")
+    until(
+        "gang",
+        "train: 3 of 4 have booked a node and wait."
+        if english
+        else "train：4 个中有 3 个已预订节点，正在等待。",
+    )
+    assert widget.locator(".lk-lane i.lk-wait").count() == 3
+    widget.locator('button[data-id="advance.60"]').focus()
+    page.keyboard.press("Enter")
+    until("gang", "timed out" if english else "超时")
+    assert widget.locator("[role=img]").get_attribute("aria-label")
+    press("gang", "reset")
+    until("gang", "train: nobody holds a node." if english else "train：没有成员占着节点。")
+
+
+def _configuration(widget: Any, until: Callable[..., None], page: Any, language: str) -> None:
+    """Typed text is judged while it is typed, in kube-scheduler's words; Tab leads out."""
+    until(
+        "config", "kube-scheduler accepts this file." if language == "en" else "kube-scheduler 接受这个文件。"
+    )
+    widget.locator("textarea").focus()
+    page.keyboard.press("Control+End")
+    page.keyboard.type("parallelism: 0\n")
+    widget.locator(".lk-notice.lk-fail").wait_for()
+    until("config", "parallelism: Invalid value: 0")
+    page.keyboard.press("Tab")
+    page.wait_for_function("() => document.activeElement.tagName !== 'TEXTAREA'")
 
 
 def _shots(page: Any, language: str) -> None:

@@ -149,6 +149,10 @@ function render({ model, el }) {
   const root = document.createElement("div");
   root.className = "lk";
   el.appendChild(root);
+  // JupyterLab takes single keys for commands on cells (arrows move on, "a" adds one) before they get here. Keys that
+  // are meant for a control stay with it; those with Ctrl, Alt or Cmd, and Shift+Enter, are still JupyterLab's.
+  const keys = (e) => { if (root.contains(e.target)) e.target.toggleAttribute("data-lm-suppress-shortcuts", !(e.ctrlKey || e.altKey || e.metaKey || (e.shiftKey && e.key === "Enter"))); };
+  window.addEventListener("keydown", keys, true);
   // Messages are numbered, and a view says up to which number it answers this client. `latest` waits to be sent,
   // `sent` holds the number of the last message about each control.
   const client = crypto.getRandomValues(new Uint32Array(2)).join("-"), latest = new Map(), sent = new Map();
@@ -185,7 +189,7 @@ function render({ model, el }) {
   };
   draw();
   model.on("change:view", draw);
-  return () => model.off("change:view", draw);
+  return () => { window.removeEventListener("keydown", keys, true); model.off("change:view", draw); };
 }
 
 export default { render };
