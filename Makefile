@@ -58,7 +58,7 @@ notebooks: $(VENV)/.installed-test
 	LABKIT_LANG=zh $(PYTEST) -n $(WORKERS) --dist loadfile -p no:cacheprovider --nbval --nbval-current-env .cache/nbval/zh
 
 grading: $(VENV)/.installed-test
-	$(PYTEST) -n $(WORKERS) -m nbgrader tests
+	$(PYTEST) -n $(WORKERS) --dist loadfile -m nbgrader tests
 
 browser: $(VENV)/.installed-test
 	$(PYTEST) -m browser tests
