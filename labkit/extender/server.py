@@ -265,8 +265,32 @@ class _Server(ThreadingHTTPServer):
         self._deadline = deadline
         self._active: set[_Active] = set()
         self._active_lock = threading.Lock()
+        self._open: set[Any] = set()
+        self._open_changed = threading.Condition()
         self.stopping = threading.Event()
         super().__init__(address, _Handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        with self._open_changed:
+            self._open.add(request)
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            with self._open_changed:
+                self._open.discard(request)
+                self._open_changed.notify_all()
+
+    def hang_up(self) -> None:
+        """End kept connections on which nothing is asked any more; answers that are under way are still sent."""
+        with self._open_changed:
+            for request in self._open:
+                with contextlib.suppress(OSError):
+                    # The plain socket's own: a TLS socket's shutdown would have the rest of an answer sent in clear.
+                    socket.socket.shutdown(request, socket.SHUT_RD)
+            self._open_changed.wait_for(lambda: not self._open, timeout=1)
 
     def finish_request(self, request: Any, client_address: Any) -> None:
         if self._tls is None:
@@ -279,9 +303,17 @@ class _Server(ThreadingHTTPServer):
             secured.settimeout(None)
         except (OSError, ssl.SSLError):
             return
-        super().finish_request(secured, client_address)
-        with contextlib.suppress(OSError):
-            secured.close()
+        with self._open_changed:
+            self._open.discard(request)
+            self._open.add(secured)
+        try:
+            super().finish_request(secured, client_address)
+        finally:
+            with self._open_changed:
+                self._open.discard(secured)
+                self._open_changed.notify_all()
+            with contextlib.suppress(OSError):
+                secured.close()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A connection that breaks is no news."""
@@ -361,6 +393,7 @@ class ExtenderServer:
         self._server.stopping.set()
         self._server.shutdown()
         self._server.server_close()
+        self._server.hang_up()
 
     def __enter__(self) -> ExtenderServer:
         return self

@@ -213,6 +213,35 @@ def test_plugins_are_swapped_while_serving() -> None:
         assert post(s, "filter", names("a", "b"))[1]["NodeNames"] == ["a", "b"]
 
 
+@pytest.mark.parametrize("secured", [False, True])
+def test_a_stopped_server_hangs_up_kept_connections(secured: bool, tmp_path: Any) -> None:
+    """A connection that was kept open is closed by `stop`: a client never talks to a server that is gone."""
+    import ssl
+
+    from tests.extender.certificates import make_authority
+
+    files: dict[str, Any] = {}
+    if secured:
+        authority = make_authority(tmp_path)
+        cert, key = authority.issue("server", "127.0.0.1")
+        files = {"tls_cert": cert, "tls_key": key}
+    server = serve(Only("a"), **files)
+    kept = socket.create_connection((server.host, server.port), timeout=10)
+    if secured:
+        context = ssl.create_default_context(cafile=authority.path)
+        kept = context.wrap_socket(kept, server_hostname=server.host)
+    try:
+        kept.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert kept.recv(1000).startswith(b"HTTP/1.1 200")
+        server.stop()
+        try:
+            assert kept.recv(1000) == b""
+        except ssl.SSLError as ended:
+            assert "ALERT" in ended.reason or "EOF" in ended.reason
+    finally:
+        kept.close()
+
+
 class _Client:
     def __init__(self, problem: Exception | None = None) -> None:
         self.problem = problem
