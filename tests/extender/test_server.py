@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import socket
@@ -234,10 +235,9 @@ def test_a_stopped_server_hangs_up_kept_connections(secured: bool, tmp_path: Any
         kept.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
         assert kept.recv(1000).startswith(b"HTTP/1.1 200")
         server.stop()
-        try:
+        # Without TLS's own farewell the client reads an alert instead of the end: never a time-out, never an answer.
+        with pytest.raises(ssl.SSLError, match=r"ALERT|EOF") if secured else contextlib.nullcontext():
             assert kept.recv(1000) == b""
-        except ssl.SSLError as ended:
-            assert "ALERT" in ended.reason or "EOF" in ended.reason
     finally:
         kept.close()
 
