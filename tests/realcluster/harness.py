@@ -15,7 +15,7 @@ import sys
 import tempfile
 import urllib.error
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -26,7 +26,7 @@ from .binaries import HOW_TO_GET_THEM, Binaries, BinariesError, find_binaries
 from .certs import Authority, service_account_keys
 from .objects import make_node, make_pod, make_priority_class
 from .processes import HarnessError, Process, free_port, wait_for
-from .rest import Api, ApiError
+from .rest import Api, ApiError, Collection
 
 __all__ = [
     "Api",
@@ -48,19 +48,6 @@ START_SECONDS = 90
 # taints each new node not-ready until the node controller, which does not run either, takes the taint away.
 DISABLED_ADMISSION = ("ServiceAccount", "TaintNodesByCondition")
 SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
-_CLEARED = (
-    *(
-        "Pod",
-        "Event",
-        "Deployment",
-        "ReplicaSet",
-        "StatefulSet",
-        "PodDisruptionBudget",
-        "PersistentVolumeClaim",
-    ),
-    *("DaemonSet", "Job", "ResourceQuota", "LimitRange", "ServiceAccount"),
-    *("Node", "PersistentVolume", "StorageClass", "CSINode", "Lease"),
-)
 _AT_ONCE = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0}
 
 
@@ -176,6 +163,8 @@ class RealControlPlane:
         self._counter = itertools.count(1)
         self._processes: list[Process] = []
         self._schedulers: list[RealScheduler] = []
+        self._collections: tuple[Collection, ...] = ()
+        self._found_at_first: set[str] | None = None
 
     def __enter__(self) -> RealControlPlane:
         self.directory = Path(tempfile.mkdtemp(prefix="labkit-realcluster-"))
@@ -311,26 +300,40 @@ class RealControlPlane:
         return [process.pid for process in self._processes]
 
     def reset(self) -> None:
-        """Stop the schedulers started here and delete every object that a test can have made."""
+        """Stop the schedulers started here and delete every object that a test can have made: of whatever kind,
+        all that was not there at the first call, which is made before the first test."""
         while self._schedulers:
             self._schedulers.pop().stop()
-        for kind in _CLEARED:
-            for namespace in {item["metadata"].get("namespace") for item in self.api.list(kind)}:
-                self.api.call("DELETE", self.api.path(kind, namespace=namespace), _AT_ONCE)
-        # What the controllers that do not run here would let go of.
-        for kind in ("PersistentVolume", "PersistentVolumeClaim", "Job"):
-            for item in self.api.list(kind):
-                meta = item["metadata"]
-                nothing = {"metadata": {"finalizers": None}}
-                self.api.patch(kind, meta["name"], nothing, meta.get("namespace", ""))
-        for kind, kept in (("Service", "kubernetes"), ("PriorityClass", "system-"), ("ConfigMap", "kube-")):
-            for item in self.api.list(kind):
-                meta = item["metadata"]
-                if not meta["name"].startswith(kept) and meta.get("namespace") != "kube-system":
-                    _delete(self.api, kind, meta["name"], meta.get("namespace", ""))
-        for item in self.api.list("Namespace"):
-            if item["metadata"]["name"] not in SYSTEM_NAMESPACES:
+        if self._found_at_first is None:
+            self._collections = tuple(self.api.collections())
+            self._found_at_first = {path for path, _ in self._objects()}
+        for path, item in self._objects():
+            if path in self._found_at_first:
+                continue
+            if item["kind"] == "Namespace":
                 self._drop_namespace(item["metadata"]["name"])
+                continue
+            self._quietly("DELETE", path, _AT_ONCE)
+            if item["metadata"].get("finalizers"):
+                # What the controllers that do not run here would let go of.
+                self._quietly("PATCH", path, {"metadata": {"finalizers": None}})
+
+    def _objects(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """(URL path, object) of everything that is stored; namespaces after all that lies in them."""
+        for collection in sorted(self._collections, key=lambda c: c.kind == "Namespace"):
+            for item in self.api.call("GET", collection.path()).get("items") or []:
+                meta = item["metadata"]
+                path = collection.path(meta["name"], meta.get("namespace"))
+                yield path, {**item, "kind": collection.kind}
+
+    def _quietly(self, method: str, path: str, body: dict[str, Any]) -> None:
+        content_type = "application/merge-patch+json" if method == "PATCH" else "application/json"
+        try:
+            self.api.call(method, path, body, content_type)
+        except ApiError as error:
+            # 404: something else was faster.
+            if error.code != 404:
+                raise
 
     def _drop_namespace(self, name: str) -> None:
         _delete(self.api, "Namespace", name, "")

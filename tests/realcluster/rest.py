@@ -6,6 +6,7 @@ import base64
 import json
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -40,6 +41,21 @@ _COLLECTIONS = {
     "ClusterRole": ("apis/rbac.authorization.k8s.io/v1", "clusterroles", False),
     "ClusterRoleBinding": ("apis/rbac.authorization.k8s.io/v1", "clusterrolebindings", False),
 }
+
+
+@dataclass(frozen=True)
+class Collection:
+    """A resource as discovery names it."""
+
+    root: str
+    plural: str
+    kind: str
+    namespaced: bool
+
+    def path(self, name: str = "", namespace: str | None = None) -> str:
+        """URL path of all its objects (in all namespaces) or of one."""
+        middle = f"/namespaces/{namespace}" if self.namespaced and namespace else ""
+        return f"{self.root}{middle}/{self.plural}" + (f"/{name}" if name else "")
 
 
 class ApiError(Exception):
@@ -113,6 +129,16 @@ class Api:
             )
         except urllib3.exceptions.HTTPError:
             return False
+
+    def collections(self) -> list[Collection]:
+        """Everything that can be listed and deleted; events once, not in both of their groups."""
+        versions = [g["preferredVersion"]["groupVersion"] for g in self.call("GET", "apis")["groups"]]
+        found = []
+        for root in ("api/v1", *(f"apis/{version}" for version in versions)):
+            for one in self.call("GET", root)["resources"]:
+                if {"list", "delete"} <= set(one["verbs"]) and (root, one["name"]) != ("api/v1", "events"):
+                    found.append(Collection(root, one["name"], one["kind"], one["namespaced"]))
+        return found
 
     def path(self, kind: str, name: str | None = None, namespace: str | None = "default") -> str:
         """URL path of a collection (all namespaces with ``namespace=None``) or of one object in it."""

@@ -90,15 +90,22 @@ def test_wrong_configuration_is_reported_with_the_log(real_control_plane: RealCo
 
 
 def test_kubectl_and_reset(real_control_plane: RealControlPlane) -> None:
-    """kubectl reaches the real server; reset leaves no node, pod or namespace of a test behind."""
+    """kubectl reaches the real server; reset leaves nothing of a test behind, and all that is the server's own."""
     api = real_control_plane.api
     api.create(make_node("n1"))
     real_control_plane.kubectl("create", "namespace", "team")
     real_control_plane.kubectl("-n", "team", "run", "p", "--image=i")
+    real_control_plane.kubectl("create", "role", "reader", "--verb=get", "--resource=pods")
+    real_control_plane.kubectl("create", "clusterrole", "reader", "--verb=get", "--resource=pods")
+    real_control_plane.kubectl("create", "secret", "generic", "s")
+    before = real_control_plane.kubectl("get", "clusterroles", "-o", "name").stdout.split()
     names = real_control_plane.kubectl("get", "nodes,pods", "-A", "-o", "name").stdout.split()
     assert names == ["node/n1", "pod/p"]
     real_control_plane.reset()
     assert api.list("Node") == api.list("Pod") == []
+    assert real_control_plane.kubectl("get", "roles,secrets", "-o", "name").stdout == ""
+    after = real_control_plane.kubectl("get", "clusterroles", "-o", "name").stdout.split()
+    assert set(before) - set(after) == {"clusterrole.rbac.authorization.k8s.io/reader"}
     assert "team" not in {item["metadata"]["name"] for item in api.list("Namespace")}
 
 
