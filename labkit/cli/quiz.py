@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -43,6 +44,7 @@ def register(app: typer.Typer) -> None:
             list[str] | None, typer.Option("--question", "-q", help="only these; repeatable")
         ] = None,
         folder: Annotated[Path, typer.Option(help="where answers/ is")] = Path(),
+        prove: Annotated[bool, typer.Option("--prove", help="run the evidence after each answer")] = False,
     ) -> None:
         """Ask the questions here; answers are stored in answers/<bank>.json."""
         from labkit.quiz.session import Session
@@ -57,7 +59,12 @@ def register(app: typer.Typer) -> None:
                 typer.echo(t("Stopped; what you answered is stored.", "已停止；已作答的内容已保存。"))
                 raise typer.Exit(1)
             got += result.fraction * shown.points
-        typer.echo(t(f"{got:g} of {total:g} points", f"得分 {got:g} / {total:g}"))
+            if prove:
+                _prove(session, id, typer.echo)
+        if session.bank is None:
+            typer.echo(t("Your answers are marked after the deadline.", "答案将在截止后评分。"))
+        else:
+            typer.echo(t(f"{got:g} of {total:g} points", f"得分 {got:g} / {total:g}"))
 
     @group.command("verify", hidden=True)
     @group.command()
@@ -96,6 +103,7 @@ def register(app: typer.Typer) -> None:
         seed: Annotated[str, typer.Option(help="numbers of parameterised questions")] = "learner/export/0",
     ) -> None:
         """Write a bank for an LMS. Kinds that it does not know become questions that it does."""
+        from labkit.errors import InputError
         from labkit.quiz.bank import find_bank
         from labkit.quiz.export import export_bank
 
@@ -103,7 +111,12 @@ def register(app: typer.Typer) -> None:
         if output is None:
             sys.stdout.buffer.write(content)
         else:
-            output.write_bytes(content)
+            try:
+                output.write_bytes(content)
+            except OSError as e:
+                raise InputError(
+                    t(f"cannot be written: {e.strerror}", f"无法写入：{e.strerror}"), file=str(output)
+                ) from e
         for note in notes:
             typer.echo(note, err=True)
 
@@ -141,6 +154,14 @@ def _ask(session: Session, shown: Shown, echo: Any) -> Mark | None:
         if response != "":
             break
     attempt = session.submit(shown.id, response)
+    if session.answers.aside is not None:
+        aside = session.answers.aside.name
+        echo(
+            t(
+                f"The answers file was damaged; it is kept as {aside}.",
+                f"答案文件已损坏，原文件保留为 {aside}。",
+            )
+        )
     result = session.mark(shown.id, response)
     if result is None:
         echo(t(f"Saved (attempt {attempt.number}).", f"已保存（第 {attempt.number} 次）。"))
@@ -154,6 +175,13 @@ def _ask(session: Session, shown: Shown, echo: Any) -> Mark | None:
         if text:
             echo(_indented(text))
     return result
+
+
+def _prove(session: Session, id: str, echo: Any) -> None:
+    for about, outcome in session.evidence(id):
+        echo(f"  {GLYPHS['pass' if outcome.holds else 'error']} " + t("proof: ", "证明：") + about)
+        for difference in outcome.differences:
+            echo(_indented(difference, "      "))
 
 
 def _indented(text: str, by: str = "    ") -> str:
@@ -179,26 +207,30 @@ def _read(shown: Shown, echo: Any) -> Any:
         return None
     try:
         return understood(shown, said)
-    except (ValueError, IndexError, OSError) as e:
+    except ValueError as e:
         echo("  " + t("Not understood: ", "没看懂：") + str(e))
         return ""
 
 
 def understood(shown: Shown, said: str) -> Any:
-    """What was typed as a response. Raises ValueError, IndexError or OSError."""
-    numbers = said.replace(",", " ").split()
+    """What was typed as a response. Raises ValueError; its text says what is wrong."""
+    if not said:
+        raise ValueError(t("nothing was typed; Ctrl-D ends", "没有输入内容；按 Ctrl-D 结束"))
+    numbers = re.sub("[,，、;；]", " ", said).split()
     if shown.kind in ("single", "predict_node"):
         return _choice(shown, said)
-    if shown.kind in ("multiple", "order"):
-        return [_choice(shown, n) for n in numbers]
+    if shown.kind == "multiple":
+        return list(dict.fromkeys(_choice(shown, n) for n in numbers))
+    if shown.kind == "order":
+        order = [_choice(shown, n) for n in numbers]
+        if sorted(order) != sorted(c.id for c in shown.choices):
+            last = len(shown.choices)
+            raise ValueError(t(f"each number from 1 to {last} once", f"1 到 {last} 的每个编号写一次"))
+        return order
     if shown.kind == "match":
-        pairs = dict(part.split("=", 1) for part in numbers)
-        unknown = set(pairs) - {left.id for left in shown.lefts}
-        if unknown:
-            raise ValueError(", ".join(sorted(unknown)))
-        return {left: _choice(shown, right) for left, right in pairs.items()}
+        return _pairs(shown, numbers)
     if shown.kind == "fix_yaml":
-        return Path(said).read_text(encoding="utf-8")
+        return _file(said)
     from labkit.quiz.marking import parse_number
 
     if parse_number(said) is None:
@@ -206,10 +238,34 @@ def understood(shown: Shown, said: str) -> Any:
     return said
 
 
+def _pairs(shown: Shown, parts: list[str]) -> dict[str, str]:
+    lefts = [left.id for left in shown.lefts]
+    pairs: dict[str, str] = {}
+    for part in parts:
+        left, equals, right = part.replace("＝", "=").partition("=")
+        if not equals or left not in lefts:
+            names = ", ".join(lefts)
+            raise ValueError(
+                t(
+                    f"{part!r} is no pair: write NAME=NUMBER, with one of {names}",
+                    f"{part!r} 不是配对：请写成 名称=编号，名称为 {names} 之一",
+                )
+            )
+        pairs[left] = _choice(shown, right)
+    return pairs
+
+
+def _file(path: str) -> str:
+    try:
+        return Path(path).expanduser().read_text(encoding="utf-8")
+    except OSError as e:
+        raise ValueError(t(f"{path} cannot be read: {e.strerror}", f"无法读取 {path}：{e.strerror}")) from e
+    except UnicodeDecodeError as e:
+        raise ValueError(t(f"{path} is not UTF-8 text", f"{path} 不是 UTF-8 文本")) from e
+
+
 def _choice(shown: Shown, said: str) -> str:
-    number = int(said)
-    if not 1 <= number <= len(shown.choices):
-        raise ValueError(
-            t(f"{number} is not 1 to {len(shown.choices)}", f"{number} 不在 1 到 {len(shown.choices)} 之间")
-        )
-    return shown.choices[number - 1].id
+    last = len(shown.choices)
+    if not re.fullmatch("[0-9]{1,3}", said) or not 1 <= int(said) <= last:
+        raise ValueError(t(f"{said!r} is no number from 1 to {last}", f"{said!r} 不是 1 到 {last} 的编号"))
+    return shown.choices[int(said) - 1].id

@@ -10,6 +10,7 @@ import msgspec
 import msgspec.inspect
 
 from labkit.errors import InputError
+from labkit.i18n import t
 from labkit.objects import cluster, node, pod, storage
 from labkit.objects.documents import Document as Document
 from labkit.objects.documents import describe
@@ -52,10 +53,13 @@ def from_dict(raw: RawObject, kind: str | None = None) -> KubeObject:
     cls = KINDS.get(kind or str(raw.get("kind", "")))
     if cls is None:
         raise InputError(
-            f"kind {raw.get('kind')!r} is not one that the scheduler reads",
+            t(
+                f"kind {raw.get('kind')!r} is not one that the scheduler reads",
+                f"kind {raw.get('kind')!r} 不是 scheduler 会读取的类型",
+            ),
             object=describe(raw),
             field="kind",
-            hint=f"known kinds: {', '.join(KINDS)}",
+            hint=t(f"known kinds: {', '.join(KINDS)}", f"可用的 kind：{', '.join(KINDS)}"),
         )
     try:
         try:
@@ -64,7 +68,7 @@ def from_dict(raw: RawObject, kind: str | None = None) -> KubeObject:
             found = _convert(_without_nulls(raw, msgspec.inspect.type_info(cls)), cls)
         _check_quantities(raw, "", raw)
     except RecursionError:
-        raise InputError("nested too deeply", object=describe(raw)) from None
+        raise InputError(t("nested too deeply", "嵌套过深"), object=describe(raw)) from None
     return found
 
 
@@ -76,31 +80,31 @@ def _convert(raw: RawObject, cls: type[KubeObject]) -> KubeObject:
         what, path = (match["what"], match["path"] or "$") if match else (str(e), "$")
         field = path.removeprefix("$").removeprefix(".")
         value = _at(raw, field)
+        got = json.dumps(value, ensure_ascii=False, default=str)[:80]
         raise InputError(
-            f"{_plain(what)}, got {json.dumps(value, ensure_ascii=False, default=str)[:80]}",
+            t(f"{_plain(what)}, got {got}", f"{_plain(what)}，实际为 {got}"),
             object=describe(raw),
             field=field or None,
             value=value,
-            hint="compare the field with `kubectl explain`",
+            hint=t("compare the field with `kubectl explain`", "用 `kubectl explain` 核对该字段"),
         ) from None
 
 
 def _plain(what: str) -> str:
     found = re.match(r"Expected `([^`]+)`", what)
     names = {
-        "object": "an object",
-        "array": "a list",
-        "str": "text",
-        "int": "a whole number",
-        "bool": "true or false",
-        "float": "a number",
-        "null": "nothing",
+        "object": t("an object", "对象"),
+        "array": t("a list", "列表"),
+        "str": t("text", "文本"),
+        "int": t("a whole number", "整数"),
+        "bool": t("true or false", "true 或 false"),
+        "float": t("a number", "数"),
+        "null": t("nothing", "空"),
     }
     if not found:
         return what
-    return "expected " + " or ".join(
-        names.get(p.strip(), p.strip()) for p in found[1].split("|") if p.strip() != "null"
-    )
+    wanted = [names.get(p.strip(), p.strip()) for p in found[1].split("|") if p.strip() != "null"]
+    return t("expected " + " or ".join(wanted), "应为" + "或".join(wanted))
 
 
 def _at(raw: Any, path: str) -> Any:
@@ -137,11 +141,14 @@ def _check_quantity(quantity: str | int | float, field: str, raw: RawObject) -> 
         parse_quantity(quantity)
     except QuantityError as e:
         raise InputError(
-            f"{quantity!r} is not a quantity: {e}",
+            t(f"{quantity!r} is not a quantity: {e}", f"{quantity!r} 不是合法的数量：{e}"),
             object=describe(raw),
             field=field,
             value=quantity,
-            hint='write amounts like "500m", "2", "128Mi" or "1Gi"',
+            hint=t(
+                'write amounts like "500m", "2", "128Mi" or "1Gi"',
+                '请写成 "500m"、"2"、"128Mi"、"1Gi" 这样的数量',
+            ),
         ) from None
 
 
@@ -157,7 +164,7 @@ def drop_nulls(value: Any) -> Any:
 def _without_nulls(value: Any, kind: Any) -> Any:
     # A null field is absent; a null among the values of a map or the items of a list is that type's zero value.
     if isinstance(kind, msgspec.inspect.UnionType):
-        kind = next((t for t in kind.types if not isinstance(t, msgspec.inspect.NoneType)), kind)
+        kind = next((k for k in kind.types if not isinstance(k, msgspec.inspect.NoneType)), kind)
     if isinstance(value, dict):
         if isinstance(kind, msgspec.inspect.StructType):
             fields = {f.encode_name: f.type for f in kind.fields}

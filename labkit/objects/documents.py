@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from labkit.errors import InputError
+from labkit.i18n import t
 from labkit.objects.meta import RawObject
 
 #: Values that a document with aliases may stand for.
@@ -57,10 +58,16 @@ def _documents(text: str, source: str) -> Iterator[Document]:
 def _flatten(raw: Any, source: str, number: int) -> Iterator[Document]:
     if not isinstance(raw, dict):
         raise InputError(
-            f"expected a Kubernetes object, got {type(raw).__name__}",
+            t(
+                f"expected a Kubernetes object, got {type(raw).__name__}",
+                f"应为 Kubernetes 对象，实际为 {type(raw).__name__}",
+            ),
             file=source,
             document=number,
-            hint="each document needs apiVersion, kind and metadata",
+            hint=t(
+                "each document needs apiVersion, kind and metadata",
+                "每个文档都要有 apiVersion、kind 和 metadata",
+            ),
         )
     if isinstance(raw.get("items"), list) and str(raw.get("kind", "")).endswith("List"):
         item_kind = str(raw["kind"]).removesuffix("List")
@@ -98,16 +105,21 @@ def _parsed(text: str, source: str) -> Iterator[Any]:
         raise
     except yaml.YAMLError as e:
         mark = getattr(e, "problem_mark", None)
-        line = f"line {mark.line + 1}, column {mark.column + 1}: " if mark is not None else ""
+        line = ""
+        if mark is not None:
+            row, column = mark.line + 1, mark.column + 1
+            line = t(f"line {row}, column {column}: ", f"第 {row} 行第 {column} 列：")
         problem = getattr(e, "problem", None) or str(e).splitlines()[0]
         raise InputError(
-            f"{line}malformed YAML: {problem}",
+            t(f"{line}malformed YAML: {problem}", f"{line}YAML 格式错误：{problem}"),
             file=source,
             document=number + 1,
-            hint="check the indentation and quotes around that line",
+            hint=t("check the indentation and quotes around that line", "请检查该行附近的缩进和引号"),
         ) from None
     except (ValueError, RecursionError) as e:
-        raise InputError(f"malformed YAML: {e}", file=source, document=number + 1) from None
+        raise InputError(
+            t(f"malformed YAML: {e}", f"YAML 格式错误：{e}"), file=source, document=number + 1
+        ) from None
 
 
 def _json_stream(text: str) -> Iterator[Any]:

@@ -7,6 +7,7 @@ a lock that is waited for at most `LOCK_SECONDS`.
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 from collections.abc import Iterator
@@ -56,9 +57,11 @@ class Answers:
     def __init__(self, bank: str, folder: Path | None = None) -> None:
         self.bank = bank
         self.path = (folder or Path(FOLDER)) / f"{bank}.json"
+        #: Where a damaged file was put by the last `add`.
+        self.aside: Path | None = None
 
     def read(self) -> AnswerFile:
-        """What is there. A missing file is empty; a damaged one is put aside and the learner told by `damaged`."""
+        """What is there. A missing file is empty; so is a damaged one, see `is_damaged`. Raises LabError."""
         try:
             found = msgspec.json.decode(self.path.read_bytes(), type=AnswerFile)
         except (FileNotFoundError, NotADirectoryError):
@@ -66,7 +69,10 @@ class Answers:
         except (msgspec.DecodeError, UnicodeDecodeError):
             return AnswerFile(self.bank)
         except OSError as e:
-            raise LabError(f"{self.path}: {e.strerror}") from e
+            raise LabError(
+                t(f"{self.path} cannot be read: {e.strerror}", f"无法读取 {self.path}：{e.strerror}"),
+                hint=t("make it readable, or move it away", "请改为可读，或把它移走"),
+            ) from e
         return found
 
     def is_damaged(self) -> bool:
@@ -80,36 +86,49 @@ class Answers:
         return False
 
     def add(self, question: str, response: Any, seed: str, fraction: float | None = None) -> Attempt:
-        """Store one more attempt. Raises LabError when the file cannot be written or stays locked."""
+        """Store one more attempt; of the response, what JSON can hold. A damaged file is kept as `aside`.
+
+        Raises LabError when the file cannot be written or stays locked.
+        """
+        self.aside = None
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self._lock():
                 if self.is_damaged():
                     self._put_aside()
                 content = self.read()
-                attempt = Attempt(question, response, seed, len(content.of(question)) + 1, fraction)
+                number = len(content.of(question)) + 1
+                attempt = Attempt(question, storable(response), seed, number, fraction)
                 content.attempts.append(attempt)
                 self._write(content)
         except OSError as e:
+            path = e.filename or self.path
             raise LabError(
-                f"{e.filename or self.path}: {e.strerror}", hint=t("the answer was not saved", "答案没有保存")
+                t(f"{path} cannot be written: {e.strerror}", f"无法写入 {path}：{e.strerror}"),
+                hint=t("the answer was not saved", "答案没有保存"),
             ) from e
         return attempt
 
     def _write(self, content: AnswerFile) -> None:
-        text = json.dumps(msgspec.to_builtins(content), ensure_ascii=False, indent=1) + "\n"
+        text = json.dumps(msgspec.to_builtins(content), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
         temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}")
-        with temporary.open("w", encoding="utf-8") as out:
-            out.write(text)
-            out.flush()
-            os.fsync(out.fileno())
-        os.replace(temporary, self.path)
+        try:
+            with temporary.open("w", encoding="utf-8") as out:
+                out.write(text)
+                out.flush()
+                os.fsync(out.fileno())
+            os.replace(temporary, self.path)
+        except OSError:
+            # A full disk: what is stored stays, the half of a file goes.
+            temporary.unlink(missing_ok=True)
+            raise
 
     def _put_aside(self) -> None:
         number = 1
         while (aside := self.path.with_name(f"{self.bank}.damaged-{number}.json")).exists():
             number += 1
         os.replace(self.path, aside)
+        self.aside = aside
 
     @contextmanager
     def _lock(self) -> Iterator[None]:
@@ -136,3 +155,25 @@ class Answers:
                         ) from None
                     time.sleep(0.02)
             yield
+
+
+def storable(value: Any) -> Any:
+    """A response as JSON can hold it: anything else, a number that is none or half a character, becomes text.
+
+    One answer that could not be read back would take all others of the file with it.
+    """
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return value if -(2**63) <= value < 2**63 else str(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, dict):
+        return {storable(str(k)): storable(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [storable(v) for v in value]
+    if isinstance(value, set | frozenset):
+        return sorted(str(storable(v)) for v in value)
+    return storable(str(value))

@@ -13,6 +13,7 @@ import msgspec
 import yaml
 
 from labkit.errors import InputError
+from labkit.i18n import t
 from labkit.quiz.model import Parameter, Question, Scenario
 
 API_VERSION = "kubescheduler.config.k8s.io/v1"
@@ -115,9 +116,10 @@ def _documents(value: Any, source: str) -> list[dict[str, Any]]:
         except yaml.YAMLError as e:
             mark = getattr(e, "problem_mark", None)
             line = f" (line {mark.line + 1})" if mark else ""
-            raise InputError(f"is not YAML{line}: {getattr(e, 'problem', None) or e}", file=source) from e
+            what = getattr(e, "problem", None) or e
+            raise InputError(t(f"is not YAML{line}: {what}", f"不是 YAML{line}：{what}"), file=source) from e
         if not isinstance(loaded, dict):
-            raise InputError("must be a map", file=source, value=loaded)
+            raise InputError(t("must be a map", "必须是一个映射（map）"), file=source, value=loaded)
         return [loaded]
     from labkit.objects.codec import from_dict, load_documents
 
@@ -181,6 +183,12 @@ def _completed(raw: dict[str, Any]) -> dict[str, Any]:
     spec.setdefault("priority", 0)
     spec.setdefault("schedulerName", "default-scheduler")
     for container in [*(spec.get("containers") or []), *(spec.get("initContainers") or [])]:
+        if container is None:
+            raise InputError(
+                t("must be a container, got nothing", "必须是一个容器，却是空的"),
+                object=f"Pod {metadata.get('name')}",
+                field="spec.containers",
+            )
         resources = container.get("resources") or {}
         limits = resources.get("limits") or {}
         if limits:

@@ -72,6 +72,13 @@ class QuizController:
             self.session.submit(question, response)
         except LabError as e:
             self._problems[question] = str(e)
+            return
+        aside = self.session.answers.aside
+        if aside is not None:
+            self._problems[question] = t(
+                f"The answers file was damaged. It is kept as {aside.name}; this answer begins a new file.",
+                f"答案文件已损坏，原文件保留为 {aside.name}；这个答案写入了新文件。",
+            )
 
     def _toggle_proof(self, question: str) -> None:
         if self._proofs.pop(question, None) is not None:
@@ -98,6 +105,10 @@ class QuizController:
     def view(self) -> list[Block]:
         """One card, or a pager when there are several questions."""
         ids = self.session.ids
+        try:
+            self.session.last(ids[self.at])
+        except LabError as e:
+            return [v.notice("error", str(e))]
         if len(ids) == 1:
             return self._card(ids[0])
         done = sum(self.session.last(i) is not None for i in ids)
@@ -240,6 +251,10 @@ class QuizController:
     def summary(self) -> str:
         """Which questions, and how far the learner is."""
         parts = []
+        try:
+            self.session.last(self.session.ids[0])
+        except LabError as e:
+            return str(e)
         for id in self.session.ids:
             last = self.session.last(id)
             if last is None:

@@ -63,6 +63,56 @@ def test_the_end_of_input_stops_politely(
     assert "已停止" in out
 
 
+@pytest.mark.parametrize(
+    ("question", "typed", "said"),
+    [
+        ("one", "", "nothing was typed"),
+        ("one", "\uff11", "no number from 1 to 2"),
+        ("one", "1.5", "no number from 1 to 2"),
+        ("many", "1 9", "no number from 1 to 4"),
+        ("many", "", "nothing was typed"),
+        ("order", "1 1 1", "each number from 1 to 3 once"),
+        ("order", "1 2", "each number from 1 to 3 once"),
+        ("match", "x", "is no pair"),
+        ("match", "z=1", "is no pair"),
+        ("match", "x=", "no number from 1 to 2"),
+        ("number", "seven", "is no number"),
+        ("fix", "nowhere.yaml", "cannot be read: No such file"),
+        ("fix", ".", "cannot be read: Is a directory"),
+    ],
+)
+def test_every_kind_says_what_it_did_not_understand(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    question: str,
+    typed: str,
+    said: str,
+) -> None:
+    """In our words, not in Python's; then it is asked again, and nothing was stored."""
+    path = write_bank(tmp_path)
+    args = ("quiz", "run", str(path), "-q", question, "--folder", str(tmp_path))
+    status, out, _ = run(monkeypatch, capsys, typed + "\n", *args)
+    assert status == 1
+    assert "Not understood: " in out
+    assert said in out
+    assert not (tmp_path / "answers").exists()
+    _, out, _ = run(monkeypatch, capsys, typed + "\n", "--lang", "zh", *args)
+    assert "没看懂：" in out
+    assert said not in out
+
+
+def test_the_proof_is_printed_on_request(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """`--prove` runs the evidence behind each answer."""
+    path = write_bank(tmp_path)
+    args = ("quiz", "run", str(path), "-q", "one", "--prove", "--folder", str(tmp_path))
+    status, out, _ = run(monkeypatch, capsys, "1\n", *args)
+    assert status == 0
+    assert "✓ proof: codes" in out
+
+
 def test_check_reports_every_fault(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -101,6 +151,11 @@ def test_export_to_a_file(
     )
     assert status == 0
     assert "::small-n::" in target.read_text()
+    status, _, err = run(
+        monkeypatch, capsys, "", "quiz", "export", str(path), "--format", "gift", "-o", str(tmp_path)
+    )
+    assert status == 2
+    assert "cannot be written" in err
 
 
 ONE = """

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from labkit.errors import InputError, LabError
@@ -64,6 +67,46 @@ def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "answers").write_text("x")
     with pytest.raises(LabError, match="answers"):
         Answers("b", tmp_path / "answers").add("q", "a", "s")
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        "\ud83d",
+        float("nan"),
+        {"a": float("-inf")},
+        10**30,
+        {1: 2},
+        {"x"},
+        object(),
+        b"a",
+        "x" * 10**6,
+        ("a",),
+    ],
+)
+def test_no_answer_spoils_the_others(tmp_path: Path, response: Any) -> None:
+    """Whatever is given as an answer is stored, and what was stored before can still be read."""
+    answers = Answers("b", tmp_path)
+    answers.add("q", "a", "s")
+    answers.add("q", response, "s")
+    answers.add("q", "z", "s")
+    assert not answers.is_damaged()
+    assert [a.response for a in answers.read().of("q")][::2] == ["a", "z"]
+
+
+def test_a_full_disk_keeps_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The new answer is told not to be saved; the old ones are as they were, and no half file lies about."""
+    answers = Answers("b", tmp_path)
+    answers.add("q", "a", "s")
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(LabError, match="not saved"):
+        answers.add("q", "b", "s")
+    assert [a.response for a in answers.read().attempts] == ["a"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == [".b.lock", "b.json"]
 
 
 def test_score_marks_anew_and_believes_no_claim(tmp_path: Path) -> None:

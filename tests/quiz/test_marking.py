@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from labkit.i18n import language
+from labkit.quiz.bank import find_bank
 from labkit.quiz.marking import mark, parse_number, points
 from labkit.quiz.present import present, right_id
 from labkit.quiz.scenario import draw
@@ -52,6 +53,17 @@ def test_fractions(tmp_path: Path, question: str, response: Any, fraction: float
 def test_nonsense_is_wrong_and_never_an_error(tmp_path: Path, question: str, response: Any) -> None:
     """A damaged answers file costs points, not a traceback."""
     assert points(bank(tmp_path).question(question), response, "s", cpu_runner) == 0
+
+
+@pytest.mark.parametrize("containers", ["null", "[null]", "[3]", "{a: 1}", "[{resources: {limits: [1]}}]"])
+def test_pods_that_are_none_are_told(tmp_path: Path, containers: str) -> None:
+    """YAML of a wrong shape costs the points; what is wrong is said in the learner's language."""
+    text = f"apiVersion: v1\nkind: Pod\nmetadata: {{name: web}}\nspec: {{containers: {containers}}}\n"
+    question = find_bank("part1").question("9")
+    with language("zh"):
+        found = mark(question, text, "s")
+    assert found.fraction < 1
+    assert "expected" not in " ".join(line.why for line in found.lines if line.status == "error")
 
 
 def test_match_gives_each_pair_its_share(tmp_path: Path) -> None:

@@ -110,6 +110,23 @@ def test_submitting_nothing_and_unwritable_answers_are_notices(tmp_path: Path) -
     assert "not saved" in find(widget.view(), "notice")[0]["text"]
 
 
+def test_a_damaged_or_unreadable_answers_file_is_told(tmp_path: Path) -> None:
+    """Damaged: the answer is stored, and where the old file went is said. Unreadable: a message, not an error."""
+    path = tmp_path / "answers" / "kinds.json"
+    path.parent.mkdir()
+    path.write_text("{")
+    widget = controller(tmp_path, "one")
+    widget.handle("one:choice", "a")
+    widget.handle("one:submit", None)
+    assert "kinds.damaged-1.json" in find(widget.view(), "notice")[0]["text"]
+    assert "Right" in verdict(widget)
+    path.unlink()
+    path.mkdir()
+    widget = controller(tmp_path, "one")
+    assert "cannot be read" in find(widget.view(), "notice")[0]["text"]
+    assert "cannot be read" in widget.summary()
+
+
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_controls_have_names_in_both_languages(tmp_path: Path, lang: str) -> None:
     """Every button and field has a text or a label, and nothing is left in the other language."""
