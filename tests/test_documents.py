@@ -46,6 +46,20 @@ def test_commands_exist(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert {line: said for line in lines if (said := unknown(line, capsys))} == {}
 
 
+@pytest.mark.parametrize("page", [p for p in PAGES if p.suffixes == [".zh", ".md"]], ids=name)
+def test_both_languages_show_the_same(page: Path) -> None:
+    """A Chinese page has its English page's sections, code and tables, line for line."""
+
+    def shape(text: str) -> list[str]:
+        blocks = re.findall(r"```python\n.*?```", text, re.DOTALL)
+        uncommented = [re.sub(r" +#.*", "", b) for b in blocks]
+        marks = [line[:2] for line in text.splitlines() if line.startswith(("#", "|", "- ", "```"))]
+        return uncommented + marks
+
+    english = page.with_name(page.name.replace(".zh.md", ".md"))
+    assert shape(page.read_text()) == shape(english.read_text())
+
+
 def unknown(line: str, capsys: pytest.CaptureFixture[str]) -> str:
     """What in a command line does not exist, or nothing."""
     words = line.replace("...", "").split()[1:]
