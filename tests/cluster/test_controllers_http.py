@@ -123,6 +123,29 @@ def test_a_stateful_set_with_volumes(kubectl: Callable[..., str]) -> None:
     kubectl("wait", "--for=delete", "pod/db-0", "pod/db-1", "--timeout=60s")
 
 
+def test_a_daemon_set_rolls_and_stays_when_a_node_is_drained(kubectl: Callable[..., str]) -> None:
+    """rollout status, undo of an added field, drain with --ignore-daemonsets."""
+    grace: Json = {"terminationGracePeriodSeconds": 0}
+    agent = workload("DaemonSet", name="agent", pod=grace)
+    del agent["spec"]["replicas"]
+    kubectl("apply", "-f", "-", objects=[agent])
+    assert "successfully rolled out" in kubectl("rollout", "status", "ds/agent", "--timeout=60s")
+    assert sorted(p["spec"]["nodeName"] for p in _pods(kubectl, "agent")) == ["n0", "n1", "n2"]
+    agent["spec"]["template"] = template("web:2", "agent", hostNetwork=True, **grace)
+    kubectl("apply", "-f", "-", objects=[agent])
+    assert "successfully rolled out" in kubectl("rollout", "status", "ds/agent", "--timeout=60s")
+    assert "web:1" in kubectl("rollout", "history", "ds/agent", "--revision=1")
+    kubectl("rollout", "undo", "ds/agent")
+    assert "successfully rolled out" in kubectl("rollout", "status", "ds/agent", "--timeout=60s")
+    pods = _pods(kubectl, "agent")
+    assert {p["spec"]["containers"][0]["image"] for p in pods} == {"web:1"}
+    assert not any(p["spec"].get("hostNetwork") for p in pods)
+    kubectl("drain", "n0", "--ignore-daemonsets", "--force", "--timeout=60s", "--pod-selector=app=agent")
+    kubectl("uncordon", "n0")
+    assert {p["metadata"]["uid"] for p in _pods(kubectl, "agent")} == {p["metadata"]["uid"] for p in pods}
+    kubectl("delete", "ds", "agent", "--timeout=60s")
+
+
 def test_a_job_completes(kubectl: Callable[..., str]) -> None:
     """kubectl wait for condition complete."""
     pod = template(restartPolicy="Never")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from labkit.cluster.controllers.autoscaler import AutoscalerController
+from labkit.cluster.controllers.daemonset import DaemonSetController
 from labkit.cluster.controllers.deployment import DeploymentController
 from labkit.cluster.controllers.eviction import TaintEvictionController
 from labkit.cluster.controllers.garbage import GarbageCollector
@@ -26,6 +27,7 @@ CONTROLLERS: tuple[Callable[[World], Controller], ...] = (
     DeploymentController,
     ReplicaSetController,
     StatefulSetController,
+    DaemonSetController,
     JobController,
     NodeLifecycleController,
     TaintEvictionController,

@@ -1,4 +1,4 @@
-"""ControllerRevisions: the pod templates that a StatefulSet has had."""
+"""ControllerRevisions: the pod templates that a StatefulSet or DaemonSet has had."""
 
 from __future__ import annotations
 
@@ -8,6 +8,21 @@ from labkit.cluster.controllers.pods import template_hash
 from labkit.cluster.controllers.world import Json, World, owner_reference
 
 HASH = "controller-revision-hash"
+
+
+# Revisions are strategic merge patches (`kubectl rollout undo` applies them): this one is no merge.
+_REPLACE = {"$patch": "replace"}
+
+
+def template_of(revision: Json) -> Json:
+    """A copy of the pod template that a revision keeps."""
+    kept = revision["data"]["spec"]["template"]
+    return copy.deepcopy({k: v for k, v in kept.items() if k not in _REPLACE})
+
+
+def hash_of(obj: Json) -> str:
+    """By which a pod and its revision know each other; empty without."""
+    return str((obj["metadata"].get("labels") or {}).get(HASH, ""))
 
 
 class Revisions:
@@ -20,7 +35,7 @@ class Revisions:
         """(the revision that its pods have, the one that they are to get)."""
         known = sorted(self._world.owned(obj, "ControllerRevision"), key=_number)
         template = obj["spec"]["template"]
-        update = next((r for r in known if r["data"]["spec"]["template"] == template), None)
+        update = next((r for r in known if template_of(r) == template), None)
         highest = _number(known[-1]) if known else 0
         if update is None:
             update = self._create(obj, template, highest + 1)
@@ -45,7 +60,7 @@ class Revisions:
                     "labels": labels,
                     "ownerReferences": [owner_reference(obj)],
                 },
-                "data": {"spec": {"template": copy.deepcopy(template)}},
+                "data": {"spec": {"template": {**copy.deepcopy(template), **_REPLACE}}},
                 "revision": number,
             }
         )
@@ -54,8 +69,9 @@ class Revisions:
     def _forget(self, obj: Json, known: list[Json], used: set[str]) -> None:
         limit = obj["spec"].get("revisionHistoryLimit")
         pods = self._world.owned(obj, "Pod")
-        used |= {str((p["metadata"].get("labels") or {}).get(HASH)) for p in pods}
-        idle = [r for r in known if r["metadata"]["name"] not in used]
+        used |= set(map(hash_of, pods))
+        # Pods of a StatefulSet name the revision, those of a DaemonSet only its hash.
+        idle = [r for r in known if not used & {r["metadata"]["name"], hash_of(r)}]
         surplus = len(idle) - (10 if limit is None else int(limit))
         for one in idle[: max(0, surplus)]:
             self._world.delete(one)

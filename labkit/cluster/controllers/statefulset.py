@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 
 from labkit.cluster.controllers.pods import available_in, is_ready, phase, pod_from
-from labkit.cluster.controllers.revisions import HASH, Revisions
+from labkit.cluster.controllers.revisions import HASH, Revisions, hash_of, template_of
 from labkit.cluster.controllers.world import Controller, Json, Key, World, key_of, owner_reference
 from labkit.cluster.store_errors import ApiError
 
@@ -79,7 +79,7 @@ class StatefulSetController(Controller):
             pod = pods.get(number)
             if pod is None or "deletionTimestamp" in pod["metadata"]:
                 return
-            if _hash(pod) != update["metadata"]["name"]:
+            if hash_of(pod) != update["metadata"]["name"]:
                 self._delete(obj, pod)
                 return
             if not self._settled(obj, pod):
@@ -89,7 +89,7 @@ class StatefulSetController(Controller):
 
     def _create(self, obj: Json, number: int, revision: Json) -> None:
         meta, name = obj["metadata"], f"{obj['metadata']['name']}-{number}"
-        template = copy.deepcopy(revision["data"]["spec"]["template"])
+        template = template_of(revision)
         labels = {
             "statefulset.kubernetes.io/pod-name": name,
             "apps.kubernetes.io/pod-index": str(number),
@@ -167,7 +167,7 @@ class StatefulSetController(Controller):
             if seconds:
                 self.mark_later(key_of(obj), seconds)
         replicas, ready = len(pods), sum(map(is_ready, alive))
-        updated = sum(_hash(p) == new for p in alive)
+        updated = sum(hash_of(p) == new for p in alive)
         if old != new and _partition(obj) == _first(obj) and updated == ready == replicas == _count(obj):
             old = new
         self.world.set_status(
@@ -177,7 +177,7 @@ class StatefulSetController(Controller):
                 "replicas": replicas,
                 "readyReplicas": ready or None,
                 "availableReplicas": sum(u == 0 for u in until),
-                "currentReplicas": sum(_hash(p) == old for p in alive) or None,
+                "currentReplicas": sum(hash_of(p) == old for p in alive) or None,
                 "updatedReplicas": updated or None,
                 "currentRevision": old,
                 "updateRevision": new,
@@ -209,7 +209,3 @@ def _partition(obj: Json) -> int:
     """The first number that gets the newest revision."""
     strategy = obj["spec"].get("updateStrategy") or {}
     return _first(obj) + int((strategy.get("rollingUpdate") or {}).get("partition") or 0)
-
-
-def _hash(pod: Json) -> str:
-    return str((pod["metadata"].get("labels") or {}).get(HASH, ""))
