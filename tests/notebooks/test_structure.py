@@ -17,6 +17,7 @@ from labkit.course.source import (
     source_path,
     source_problems,
 )
+from markdown_it import MarkdownIt
 
 MODULES = modules()
 _LINK = re.compile(
@@ -113,6 +114,20 @@ def test_links_are_found_in_every_form() -> None:
         ' <img src="img/d.svg"> and [e](docs/e%20f.md).'
     )
     assert links(text) == ["../a/a.ipynb", "img/b c.png", "img/d.svg", "docs/e f.md"]
+
+
+def unread_marks(text: str) -> list[str]:
+    """Pieces of a Markdown text in which `**`, a backtick or a link's brackets stay as they were typed."""
+    blocks = MarkdownIt("commonmark").enable(["table"]).parse(text)
+    pieces = [c.content for b in blocks if b.type == "inline" for c in b.children or [] if c.type == "text"]
+    return [p for p in pieces if re.search(r"\*|`|\]\(", p)]
+
+
+def test_every_mark_in_a_text_is_read_as_one(module: str) -> None:
+    """Beside Chinese text `**` only counts with a letter, not with a bracket or a full stop, on its inner side."""
+    assert unread_marks("**节点（node）**是一台机器") == ["**节点（node）**是一台机器"]
+    texts = [c.source for c in source(module).cells if c.cell_type == "markdown"]
+    assert [piece for text in texts for piece in unread_marks(text)] == []
 
 
 def test_a_module_is_worth_ten_points_in_numbered_parts(module: str) -> None:
