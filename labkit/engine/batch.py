@@ -6,7 +6,6 @@ all others are asked node by node, and only about nodes that everybody before th
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit.engine.rows import FilterRow, Index, NotKept
+from labkit.engine.rows import Index, NotKept
+from labkit.engine.verdicts import VerdictRow, Verdicts
 from labkit.framework.cycle_state import CycleState
 from labkit.framework.node_info import NodeInfo
 from labkit.framework.results import FilterCodes
@@ -37,7 +37,6 @@ class Found:
     feasible: Index
     rejected: Index
     visited: Index
-    status_of: Callable[[int], Status]
     error: Status | None = None
 
 
@@ -45,10 +44,13 @@ class Found:
 class _Plan:
     """How the filters of one attempt are asked: kept rows first, then whole columns, then node by node."""
 
-    row: FilterRow | None
+    row: VerdictRow | None
     local: Filters
     columns: list[FilterCodes] = field(default_factory=list)
     single: Filters = field(default_factory=list)
+    #: The row takes nominated pods into account; otherwise the nodes `contested` by them are asked about anew.
+    with_nominated: bool = False
+    contested: set[int] = field(default_factory=set)
 
 
 class BatchSearch:
@@ -61,7 +63,6 @@ class BatchSearch:
         self._filters = framework.active_filters(state)
         self._plan = self._make_plan()
         self._verdicts: dict[int, Status] = {}
-        self._rivals = self._places_with_rivals()
 
     def run(self, start: int, want: int) -> Found:
         """From node `start` on, until one more than `want` nodes pass."""
@@ -84,7 +85,26 @@ class BatchSearch:
             at = int(positions[want])
             positions = positions[:want]
         rejected = order[:at][~passes[:at]]
-        return Found(order[positions], rejected, order[: at + 1], self._status_of, error)
+        return Found(order[positions], rejected, order[: at + 1], error)
+
+    def why(self, rejected: Index) -> Verdicts:
+        """What was said of the rejected nodes of this search."""
+        plan = self._plan
+        if plan.row is not None:
+            codes, statuses = plan.row.codes[rejected], plan.row.statuses
+        else:
+            codes, statuses = np.zeros(len(rejected), np.intp), []
+        for column in plan.columns:
+            said = column.codes[rejected]
+            codes = np.where((codes == 0) & (said > 0), said + len(statuses), codes)
+            statuses = [*statuses, *column.statuses]
+        if self._verdicts:
+            statuses = list(statuses)
+            for k, i in enumerate(rejected.tolist()):
+                if i in self._verdicts:
+                    statuses.append(self._verdicts[i])
+                    codes[k] = len(statuses)
+        return Verdicts(self._framework.snapshot.nodes, rejected, codes, statuses)
 
     # --- the three ways of asking -----------------------------------------------------------------------------
 
@@ -98,11 +118,12 @@ class BatchSearch:
                 break
             signs.append(shape)
         local, rest = self._filters[: len(signs)], self._filters[len(signs) :]
-        row = None
-        if local:
-            shape = (tuple(name for name, _, _ in local), tuple(signs))
-            row = framework.rows.filter_row(shape, framework.snapshot)
-        plan = _Plan(row, local)
+        shape = (tuple(name for name, _, _ in local), tuple(signs))
+        nominated = framework.some_nominated
+        if nominated and local and not rest and not framework.counts_pods(self._state):
+            return _Plan(framework.row_with_nominated("filter", shape, pod), local, with_nominated=True)
+        row = framework.rows.row(("filter", shape), VerdictRow, framework.snapshot) if local else None
+        plan = _Plan(row, local, contested=self._contested() if nominated else set())
         for i, (_, plugin, _) in enumerate(rest):
             batch = framework.quick(plugin, "filter_batch")
             codes = batch(self._state, pod) if batch is not None else None
@@ -116,17 +137,18 @@ class BatchSearch:
         plan, nodes = self._plan, self._framework.snapshot.nodes
         if plan.row is not None:
             plan.row.fill(block, nodes, self._ask_local)
-            passed = plan.row.passes[block]
+            passed: NDArray[np.bool_] = plan.row.codes[block] == 0
         else:
             passed = np.ones(len(block), np.bool_)
         for column in plan.columns:
             passed &= column.codes[block] == 0
-        if self._rivals and not plan.single:
-            for i, k in self._places_in(block):
-                status = self._with_rivals(nodes[i], i)
-                passed[k] = status is None
-                if status is not None:
-                    self._verdicts[i] = status
+        if plan.contested and not plan.single:
+            for k, i in enumerate(block.tolist()):
+                if i in plan.contested:
+                    status = self._with_nominated(nodes[i])
+                    passed[k] = status is None
+                    if status is not None:
+                        self._verdicts[i] = status
         return passed
 
     def _one_by_one(
@@ -136,7 +158,7 @@ class BatchSearch:
         nodes, framework = self._framework.snapshot.nodes, self._framework
         hits = 0
         for k, i in enumerate(block.tolist()):
-            if i in self._rivals:
+            if i in self._plan.contested:
                 status = framework.run_filter_with_nominated_pods(
                     self._state, self._pod, nodes[i], self._filters
                 )
@@ -156,50 +178,26 @@ class BatchSearch:
         return at + len(block), None
 
     def _ask_local(self, node: NodeInfo) -> Status | None:
-        return self._framework.run_filter(self._state, self._pod, node, self._plan.local)
+        framework, plan = self._framework, self._plan
+        ask = framework.run_filter_with_nominated_pods if plan.with_nominated else framework.run_filter
+        return ask(self._state, self._pod, node, plan.local)
 
     # --- nominated pods ---------------------------------------------------------------------------------------
 
-    def _places_with_rivals(self) -> dict[int, tuple[str, ...]]:
-        """Indexes of nodes to which pods of equal or higher priority are nominated, with the uids of those."""
-        framework, pod = self._framework, self._pod
-        at = framework.snapshot.by_name
-        found = {}
-        for name in framework.nominated_nodes():
-            node = at.get(name)
-            rivals = framework.rivals_of(pod, name) if node is not None else []
-            if node is not None and rivals:
-                found[node.index] = tuple(r.uid for r in rivals)
-        return found
+    def _contested(self) -> set[int]:
+        """Nodes to which pods of equal or higher priority are nominated."""
+        framework, at = self._framework, self._framework.snapshot.by_name
+        return {
+            at[name].index
+            for name in framework.nominated_nodes()
+            if name in at and framework.rivals_of(self._pod, name)
+        }
 
-    def _places_in(self, block: Index) -> list[tuple[int, int]]:
-        mark = np.zeros(len(self._framework.snapshot.nodes), np.bool_)
-        mark[list(self._rivals)] = True
-        return [(int(block[k]), k) for k in np.flatnonzero(mark[block]).tolist()]
-
-    def _with_rivals(self, node: NodeInfo, i: int) -> Status | None:
-        row, rivals = self._plan.row, self._rivals[i]
-        # Only what node-local filters say depends on nothing but this node and the pods on it.
-        kept = row.with_rivals if row is not None and not self._plan.columns else None
-        if kept is not None and i in kept and kept[i][0] == rivals:
-            return kept[i][1]
+    def _with_nominated(self, node: NodeInfo) -> Status | None:
         status = self._framework.run_filter_with_nominated_pods(self._state, self._pod, node, self._filters)
         if status is not None and status.code == Code.ERROR:
             raise NotKept
-        if kept is not None:
-            kept[i] = (rivals, status)
         return status
-
-    # --- why not ------------------------------------------------------------------------------------------------
-
-    def _status_of(self, i: int) -> Status:
-        found = self._verdicts.get(i)
-        if found is None and self._plan.row is not None:
-            found = self._plan.row.statuses.get(i)
-        if found is None:
-            codes = (c.statuses[c.codes[i] - 1] for c in self._plan.columns if c.codes[i])
-            found = next(codes)
-        return found
 
 
 @lru_cache(maxsize=4)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit.engine.calls import RAISED
-from labkit.engine.rows import Index, NotKept
+from labkit.engine.rows import Index, NotKept, ScoreRow
 from labkit.engine.scoring import Scorer, normalize, raw_scores
 from labkit.framework.cycle_state import CycleState
 from labkit.framework.node_info import NodeInfo
@@ -71,7 +71,7 @@ def _raw(
     shape = sign(pod) if sign is not None else None
     if shape is not None:
         snapshot = framework.snapshot
-        row = framework.rows.score_row(name, shape, snapshot)
+        row = framework.rows.row((name, shape), ScoreRow, snapshot)
         return row.scores(at, snapshot.nodes, lambda node: plugin.score(state, pod, node))
     batch = framework.quick(plugin, "score_batch")
     found: Scores | None = batch(state, pod, at) if batch is not None else None

@@ -197,7 +197,8 @@ class Search:
         from labkit.engine.rows import NotKept
 
         nodes = self.framework.snapshot.nodes
-        found = BatchSearch(self.framework, self.state, self.pod).run(first, want)
+        search = BatchSearch(self.framework, self.state, self.pod)
+        found = search.run(first, want)
         if found.error is not None and self.all_nodes:
             raise NotKept
         feasible = [nodes[i] for i in found.feasible.tolist()]
@@ -209,12 +210,13 @@ class Search:
                 else len(found.rejected)
             )
             return feasible, None
-        statuses.update({nodes[i].name: found.status_of(i) for i in found.rejected.tolist()})
-        for status in {id(s): s for s in statuses.values_explicit()}.values():
+        why = search.why(found.rejected)
+        statuses.record(why)
+        for status, _ in statuses.counts():
             self.diagnosis.add_plugin_status(status)
         if self.trace is not None:
             verdicts = dict.fromkeys([nodes[i].name for i in found.visited.tolist()], SUCCESS)
-            verdicts.update((nodes[i].name, found.status_of(i)) for i in found.rejected.tolist())
+            verdicts.update(why.items())
             if found.error is not None:
                 verdicts[next(reversed(verdicts))] = found.error
             self.trace.filter.update(verdicts)

@@ -29,6 +29,7 @@ from labkit.objects.pod import Pod
 if TYPE_CHECKING:
     from labkit.engine.rows import Rows
     from labkit.engine.trace import Trace
+    from labkit.engine.verdicts import VerdictRow
     from labkit.framework.handle import NodeNotes, ObjectLister
 
 Points = dict[str, list[tuple[Any, int]]]
@@ -153,6 +154,27 @@ class Framework(BookingPoints):
             self._rows = Rows()
         return self._rows
 
+    def row_with_nominated(self, who: str, shape: Hashable, pod: Pod) -> VerdictRow:
+        """Verdicts about nodes with the pods that are nominated to them, for pods of a shape and `pod`'s priority."""
+        from labkit.engine.verdicts import VerdictRow
+
+        nominator, snapshot = self.services.nominator, self.snapshot
+        key = (who, "with nominated", shape, pod.priority)
+        row = self.rows.row(key, lambda: VerdictRow(nominator), snapshot)
+        own = snapshot.by_name.get(nominator.node_of(pod)) if nominator is not None else None
+        if own is not None:
+            row.ask_for_one(own)
+        return row
+
+    def counts_pods(self, state: CycleState) -> bool:
+        """Some PreFilter plugin of this attempt wants to hear of pods that are added or removed on trial."""
+        skip = state.skip_filter_plugins
+        return any(
+            name not in skip
+            for method in ("add_pod", "remove_pod")
+            for name, _ in self._serving("pre_filter", method)
+        )
+
     def quick(self, plugin: Any, method: str) -> Callable[..., Any] | None:
         """The plugin's optional quick `method` (labkit.engine.shapes), or None."""
         key = (id(plugin), method)
@@ -212,6 +234,12 @@ class Framework(BookingPoints):
         nominator = self.services.nominator
         return nominator.nodes() if nominator is not None else []
 
+    @property
+    def some_nominated(self) -> bool:
+        """Some pod is nominated to some node."""
+        nominator = self.services.nominator
+        return nominator is not None and not nominator.empty
+
     def rivals_of(self, pod: Pod, node_name: str) -> list[Pod]:
         """Pods nominated to a node that `pod` must leave room for: of equal or higher priority."""
         nominated = self.nominated_pods(node_name)
@@ -261,17 +289,13 @@ class Framework(BookingPoints):
 
     def dry_run_status_nodes(self, statuses: NodeToStatus) -> list[NodeInfo]:
         """Snapshot nodes whose effective status is Unschedulable."""
-        return [self.snapshot.by_name[n] for n in statuses.names_for_code(self.snapshot, Code.UNSCHEDULABLE)]
+        return statuses.nodes_for_code(self.snapshot, Code.UNSCHEDULABLE)
 
     def dry_run_notes(self, plugin: str, state: CycleState, pod: Pod, about: Hashable) -> NodeNotes | None:
         """What `plugin` noted of dry runs for pods like this one; None in a small cluster, and for pods whose
         filters look at more than one node."""
-        if not self.keeps_answers:
+        if not self.keeps_answers or self.counts_pods(state):
             return None
-        skip = state.skip_filter_plugins
-        for method in ("add_pod", "remove_pod"):
-            if any(name not in skip for name, _ in self._serving("pre_filter", method)):
-                return None
         shape: list[Hashable] = [about]
         for name, one, _ in self.active_filters(state):
             sign = self.quick(one, "sign_pod")
@@ -279,7 +303,7 @@ class Framework(BookingPoints):
             if of_pod is None:
                 return None
             shape.append((name, of_pod))
-        return self.rows.note_row(plugin, tuple(shape), self.snapshot)
+        return self.row_with_nominated(plugin, tuple(shape), pod)
 
     # --- PreFilter and its extensions ---------------------------------------------------------------------
 

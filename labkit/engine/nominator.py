@@ -6,14 +6,23 @@ from collections.abc import Callable
 
 from labkit.objects.pod import Pod
 
+#: Longer journals are cut: who kept something by them begins anew.
+_LONGEST_JOURNAL = 30_000
+
 
 class Nominator:
-    """Nominated pods by node, in order of nomination. `is_waiting(pod)`: the pod still exists and has no node."""
+    """Nominated pods by node, in order of nomination. `is_waiting(pod)`: the pod still exists and has no node.
+
+    A journal tells which nodes' nominations changed, so that answers that rest on them can be kept: `changed` only
+    grows while `epoch` stays the same.
+    """
 
     def __init__(self, is_waiting: Callable[[Pod], bool] | None = None) -> None:
         self._by_node: dict[str, dict[str, Pod]] = {}
         self._node_of: dict[str, str] = {}
         self._is_waiting = is_waiting
+        self.epoch = 0
+        self.changed: list[str] = []
 
     def add(self, pod: Pod, node_name: str | None = None) -> None:
         """Nominate to `node_name`, or to the pod's own `status.nominatedNodeName` when None."""
@@ -23,6 +32,7 @@ class Nominator:
             return
         self._by_node.setdefault(node, {})[pod.uid] = pod
         self._node_of[pod.uid] = node
+        self._note(node)
 
     def delete(self, pod: Pod) -> None:
         """Forget the pod's nomination."""
@@ -32,6 +42,7 @@ class Nominator:
             pods.pop(pod.uid, None)
             if not pods:
                 del self._by_node[node]
+            self._note(node)
 
     def update(self, old: Pod, new: Pod) -> None:
         """A newer version of the pod; one that knows nothing of the nomination yet does not end it."""
@@ -53,3 +64,14 @@ class Nominator:
     def node_of(self, pod: Pod) -> str:
         """The node a pod is nominated to, or ""."""
         return self._node_of.get(pod.uid, "")
+
+    @property
+    def empty(self) -> bool:
+        """No pod is nominated."""
+        return not self._by_node
+
+    def _note(self, node: str) -> None:
+        if len(self.changed) >= _LONGEST_JOURNAL:
+            self.epoch += 1
+            self.changed = []
+        self.changed.append(node)

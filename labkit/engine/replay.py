@@ -13,6 +13,7 @@ from labkit.engine.build import build_frameworks
 from labkit.engine.cache import Cache
 from labkit.engine.cycle import CycleResult, Settings, schedule_pod
 from labkit.engine.framework import Framework
+from labkit.engine.nominator import Nominator
 from labkit.engine.notes import event_note
 from labkit.engine.replay_volumes import bind_claims
 from labkit.engine.services import Services
@@ -48,27 +49,6 @@ class ReplayObjects:
         ]
 
 
-class ReplayNominator:
-    """Nominated pods by node, in order of nomination."""
-
-    def __init__(self) -> None:
-        self._nodes: dict[str, dict[str, Pod]] = {}
-
-    def add(self, pod: Pod, node_name: str) -> None:
-        """Nominate, moving the pod if it was nominated elsewhere."""
-        self.delete(pod)
-        self._nodes.setdefault(node_name, {})[pod.uid] = pod
-
-    def delete(self, pod: Pod) -> None:
-        """Forget the pod."""
-        for pods in self._nodes.values():
-            pods.pop(pod.uid, None)
-
-    def pods_for(self, node_name: str) -> list[Pod]:
-        """Pods nominated to a node."""
-        return list(self._nodes.get(node_name, {}).values())
-
-
 class Replay:
     """One scenario's cluster and scheduler. `run()` gives a trace per pending pod. ConfigError when refused."""
 
@@ -80,7 +60,7 @@ class Replay:
         self.config = load_config(config, gates=gates)
         self.objects = ReplayObjects()
         self.cache = Cache()
-        self.nominator = ReplayNominator()
+        self.nominator = Nominator()
         self.services = Services(clock=VirtualClock(_LATER), objects=self.objects, nominator=self.nominator)
         self.frameworks = build_frameworks(self.config, self.services, gates, plugins)
         self.settings = Settings(all_nodes=True)

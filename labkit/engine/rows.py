@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labkit.framework.node_info import NodeInfo
 from labkit.framework.snapshot import Snapshot
-from labkit.framework.status import Code, Status
 
 Index = NDArray[np.intp]
+RowType = TypeVar("RowType", bound="Row")
 #: Shapes that are remembered; the one that was not asked for longest goes first.
 _MOST_ROWS = 128
 
@@ -50,39 +50,6 @@ class Row:
         raise NotImplementedError
 
 
-class FilterRow(Row):
-    """What the node-local filters say: `passes` by node index, and the status of each node that does not."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.passes: NDArray[np.bool_] = np.zeros(0, np.bool_)
-        self.statuses: dict[int, Status] = {}
-        #: node index -> (uids of the rivals nominated there, the verdict with them)
-        self.with_rivals: dict[int, tuple[tuple[str, ...], Status | None]] = {}
-
-    def begin(self, nodes: int) -> None:
-        """Nothing is known."""
-        self.passes = np.zeros(nodes, np.bool_)
-        self.statuses = {}
-        self.with_rivals = {}
-
-    def fill(self, at: Index, nodes: list[NodeInfo], ask: Callable[[NodeInfo], Status | None]) -> None:
-        """Ask about the stale ones of the nodes `at`. NotKept when an answer is an Error."""
-        wanted: list[int] = at[self.stale[at]].tolist()
-        for i in wanted:
-            status = ask(nodes[i])
-            self.with_rivals.pop(i, None)
-            if status is None:
-                self.passes[i] = True
-                self.statuses.pop(i, None)
-            elif status.code == Code.ERROR:
-                raise NotKept
-            else:
-                self.passes[i] = False
-                self.statuses[i] = status
-            self.stale[i] = False
-
-
 class ScoreRow(Row):
     """Raw scores of one plugin by node index."""
 
@@ -107,52 +74,17 @@ class ScoreRow(Row):
         return found
 
 
-class NoteRow(Row):
-    """What a plugin noted about single nodes (`labkit.framework.handle.NodeNotes`)."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._notes: dict[int, Any] = {}
-
-    def begin(self, nodes: int) -> None:
-        """Nothing is known."""
-        self._notes = {}
-
-    def get(self, node: NodeInfo) -> Any | None:
-        """The note about a node that has not changed since; else None."""
-        return None if self.stale[node.index] else self._notes.get(node.index)
-
-    def put(self, node: NodeInfo, note: Any) -> None:
-        """Note something about a node of the current snapshot."""
-        self._notes[node.index] = note
-        self.stale[node.index] = False
-
-
 class Rows:
     """The rows of one profile."""
 
     def __init__(self) -> None:
         self._rows: OrderedDict[Hashable, Row] = OrderedDict()
 
-    def filter_row(self, shape: Hashable, snapshot: Snapshot) -> FilterRow:
-        """The row of all node-local filters for a shape, up to date with `snapshot`."""
-        row = self._row(("filter", shape), FilterRow, snapshot)
-        assert isinstance(row, FilterRow)
-        return row
+    def row(self, key: Hashable, kind: Callable[[], RowType], snapshot: Snapshot) -> RowType:
+        """The row that is kept by `key`, a new one when there is none, up to date with `snapshot`.
 
-    def score_row(self, plugin: str, shape: Hashable, snapshot: Snapshot) -> ScoreRow:
-        """The row of one scoring plugin for a shape, up to date with `snapshot`."""
-        row = self._row((plugin, shape), ScoreRow, snapshot)
-        assert isinstance(row, ScoreRow)
-        return row
-
-    def note_row(self, plugin: str, shape: Hashable, snapshot: Snapshot) -> NoteRow:
-        """The notes of one plugin for a shape, up to date with `snapshot`."""
-        row = self._row((plugin, "notes", shape), NoteRow, snapshot)
-        assert isinstance(row, NoteRow)
-        return row
-
-    def _row(self, key: Hashable, kind: type[Row], snapshot: Snapshot) -> Row:
+        Whoever keeps rows begins his keys with his name: one key, one kind.
+        """
         row = self._rows.get(key)
         if row is None:
             row = self._rows[key] = kind()
@@ -161,4 +93,4 @@ class Rows:
         else:
             self._rows.move_to_end(key)
         row.catch_up(snapshot)
-        return row
+        return cast(RowType, row)

@@ -21,8 +21,9 @@ from labkit.engine.build import build_frameworks
 from labkit.engine.cache import Cache
 from labkit.engine.cycle import CycleResult, Settings, schedule_pod
 from labkit.engine.manifests import Manifests
+from labkit.engine.nominator import Nominator
 from labkit.engine.notes import event_note
-from labkit.engine.replay import ReplayNominator, ReplayObjects
+from labkit.engine.replay import ReplayObjects
 from labkit.engine.replay_volumes import bind_claims
 from labkit.engine.services import Services
 from labkit.engine.trace import Trace
@@ -91,7 +92,7 @@ class Simulation:
         self._settings = Settings(
             percentage_of_nodes_to_score=config.percentage_of_nodes_to_score, rng=random.Random(seed or 0)
         )
-        self._cache, self._objects, self._nominator = Cache(), ReplayObjects(), ReplayNominator()
+        self._cache, self._objects, self._nominator = Cache(), ReplayObjects(), Nominator()
         self._services = Services(
             clock=VirtualClock(),
             objects=self._objects,

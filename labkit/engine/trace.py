@@ -260,7 +260,7 @@ class Trace:
             "victims": sorted(result.victims) if result is not None else [],
         }
         if result is not None and result.candidates:
-            found["candidates"] = result.candidates
+            found["candidates"] = dict(result.candidates)
         if result is not None and result.ties and status.is_success:
             found["ties"] = sorted(result.ties)
         return found

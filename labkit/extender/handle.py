@@ -105,4 +105,4 @@ class ExtenderHandle:
 
     def dry_run_status_nodes(self, statuses: NodeToStatus) -> list[NodeInfo]:
         """Nodes of the request whose status is Unschedulable."""
-        return [self.snapshot.get(n) for n in statuses.names_for_code(self.snapshot, Code.UNSCHEDULABLE)]
+        return statuses.nodes_for_code(self.snapshot, Code.UNSCHEDULABLE)

@@ -13,7 +13,7 @@ from labkit.framework.status import Status
 from labkit.objects.pod import Pod
 
 if TYPE_CHECKING:
-    from labkit.framework.results import NodeToStatus
+    from labkit.framework.results import NodeToStatus, NodeVerdicts
 
 
 class ObjectLister(Protocol):
@@ -44,13 +44,22 @@ class WaitingPod(Protocol):
 
 
 class NodeNotes(Protocol):
-    """What a plugin found out about single nodes, for as long as they stay as they are."""
+    """What a plugin found out about single nodes, kept for as long as they stay as they are.
 
-    def get(self, node: NodeInfo) -> Any | None:
-        """The note about a node of the current snapshot; None when there is none, or the node has changed."""
+    By index of the node in the current snapshot: `codes` is 0 where the verdict was good, `stale` is True where
+    there is none or the node has changed since.
+    """
 
-    def put(self, node: NodeInfo, note: Any) -> None:
-        """Note something about a node of the current snapshot."""
+    codes: Any
+    stale: Any
+    #: What was noted beside a verdict.
+    notes: dict[int, Any]
+
+    def put(self, i: int, status: Status | None, note: Any = None) -> None:
+        """Keep a verdict; None is good."""
+
+    def why(self, at: Any) -> NodeVerdicts:
+        """The verdicts that were not good, of the nodes with these indexes (an array)."""
 
 
 class Handle(Protocol):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
+from labkit.framework.node_info import NodeInfo
 from labkit.framework.snapshot import Snapshot
 from labkit.framework.status import Code, Status
 
@@ -45,7 +46,7 @@ class PostFilterResult:
     override: bool = True
     #: Facts for the trace; filled by DefaultPreemption (spec 13), read by widgets and conformance.
     victims: list[str] = field(default_factory=list)
-    candidates: dict[str, dict[str, object]] = field(default_factory=dict)
+    candidates: Mapping[str, dict[str, object]] = field(default_factory=dict)
     ties: list[str] = field(default_factory=list)
 
 
@@ -66,20 +67,50 @@ class PreBindPreFlightResult:
     allow_parallel: bool = False
 
 
+class NodeVerdicts(Protocol):
+    """Statuses of many nodes at once, each node at most once (`labkit.engine.verdicts.Verdicts`)."""
+
+    #: All nodes of the snapshot that the verdicts are about, in snapshot order.
+    nodes: Sequence[NodeInfo]
+
+    def __len__(self) -> int: ...
+
+    def items(self) -> Iterable[tuple[str, Status]]:
+        """(node name, status)."""
+
+    def counts(self) -> Iterable[tuple[Status, int]]:
+        """Each status, and how many nodes have it."""
+
+    def with_code(self, code: Code, *, others: bool) -> list[NodeInfo]:
+        """Nodes whose status has `code`, and with `others` those that have none, in snapshot order."""
+
+
 class NodeToStatus(Mapping[str, Status]):
     """Rejected nodes and their statuses, plus one status for every node not named (spec 01 §1.3)."""
 
     def __init__(self, absent: Status | None = None) -> None:
-        self._explicit: dict[str, Status] = {}
+        self._by_name: dict[str, Status] = {}
+        #: Instead of `_by_name`, until somebody asks for a node by name: that takes a name for each node.
+        self._verdicts: NodeVerdicts | None = None
         self.absent = absent or Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 
     def set(self, name: str, status: Status) -> None:
         """Record the status of node `name`."""
         self._explicit[name] = status
 
-    def update(self, statuses: Mapping[str, Status]) -> None:
-        """Record the statuses of many nodes, by name."""
-        self._explicit.update(statuses)
+    def record(self, verdicts: NodeVerdicts) -> None:
+        """Record the statuses of many nodes."""
+        if self:
+            self._explicit.update(verdicts.items())
+        else:
+            self._verdicts = verdicts
+
+    @property
+    def _explicit(self) -> dict[str, Status]:
+        if self._verdicts is not None:
+            self._by_name = dict(self._verdicts.items())
+            self._verdicts = None
+        return self._by_name
 
     def __getitem__(self, name: str) -> Status:
         return self._explicit.get(name, self.absent)
@@ -88,19 +119,22 @@ class NodeToStatus(Mapping[str, Status]):
         return iter(self._explicit)
 
     def __len__(self) -> int:
-        return len(self._explicit)
+        return len(self._by_name if self._verdicts is None else self._verdicts)
 
     def __contains__(self, name: object) -> bool:
         return name in self._explicit
 
-    def values_explicit(self) -> Iterable[Status]:
-        """Statuses of the nodes that have one of their own."""
-        return self._explicit.values()
+    def counts(self) -> Iterable[tuple[Status, int]]:
+        """Statuses of the nodes that have one of their own, and of how many nodes each is."""
+        return _same_objects(self._by_name.values()) if self._verdicts is None else self._verdicts.counts()
 
-    def names_for_code(self, snapshot: Snapshot, code: Code) -> list[str]:
+    def nodes_for_code(self, snapshot: Snapshot, code: Code) -> list[NodeInfo]:
         """Snapshot nodes whose effective status has `code`, in snapshot order."""
-        get, absent = self._explicit.get, self.absent
-        return [name for name in snapshot.by_name if get(name, absent).code == code]
+        verdicts, absent = self._verdicts, self.absent
+        if verdicts is not None and verdicts.nodes is snapshot.nodes:
+            return verdicts.with_code(code, others=absent.code == code)
+        get = self._explicit.get
+        return [node for node in snapshot.nodes if get(node.name, absent).code == code]
 
 
 @dataclass(slots=True)
@@ -136,9 +170,8 @@ class FitError(Exception):
         if d.pre_filter_message:
             text += f" {d.pre_filter_message}."
         else:
-            parts = reason_histogram(
-                d.node_to_status.values_explicit(), d.node_to_status.absent, self.num_all_nodes
-            )
+            statuses = d.node_to_status
+            parts = reason_histogram(statuses.counts(), statuses.absent, self.num_all_nodes)
             if parts:
                 text += f" {', '.join(parts)}."
         if d.post_filter_message:
@@ -147,18 +180,18 @@ class FitError(Exception):
 
 
 def _same_objects(statuses: Iterable[Status]) -> Iterable[tuple[Status, int]]:
-    """Each object once, in order of first appearance, and how often it is there."""
+    """Each object once, and how often it is there: plugins say the same of many nodes, often with the same object."""
     objects = list(statuses)
     times = Counter(map(id, objects))
     return ((status, times[key]) for key, status in {id(s): s for s in objects}.items())
 
 
-def reason_histogram(statuses: Iterable[Status], absent: Status, num_all_nodes: int) -> list[str]:
-    """`["2 Insufficient cpu", ...]`, byte-wise sorted; nodes without a status count with the absent one's reasons."""
+def reason_histogram(statuses: Iterable[tuple[Status, int]], absent: Status, num_all_nodes: int) -> list[str]:
+    """`["2 Insufficient cpu", ...]` from statuses and how many nodes have each, byte-wise sorted; nodes without a
+    status count with the absent one's reasons."""
     counts: Counter[str] = Counter()
     seen = 0
-    # Plugins say the same of many nodes, often with the same object.
-    for status, times in _same_objects(statuses):
+    for status, times in statuses:
         seen += times
         for reason in status.reasons:
             counts[reason] += times

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from operator import itemgetter
 
 from labkit.framework.cycle_state import CycleState
 from labkit.framework.handle import Handle
@@ -12,10 +14,10 @@ from labkit.framework.status import Status, is_success
 from labkit.objects.cluster import PodDisruptionBudget
 from labkit.objects.pod import Pod
 from labkit.objects.selectors import SelectorError, compile_label_selector
+from labkit.plugins._pattern_sort import pattern_sorted
 
 #: Added per victim, so that more victims always cost more than any difference in priority.
 _PER_VICTIM = 2**31
-_INSERTION_SORT_LIMIT = 12
 
 
 @dataclass
@@ -25,6 +27,36 @@ class Candidate:
     node: str
     victims: list[Pod]
     violations: int
+
+    @cached_property
+    def cost(self) -> tuple[int, int, int, int]:
+        """The first four criteria of the choice among candidates (spec 13 §6), lower is better."""
+        total = sum(v.priority + _PER_VICTIM for v in self.victims)
+        return (self.violations, self.victims[0].priority, total, len(self.victims))
+
+    @cached_property
+    def start(self) -> str:
+        """The earliest start among the most important victims; "" when none of them has started."""
+        top = max(v.priority for v in self.victims)
+        starts = (v.status.start_time for v in self.victims if v.priority == top)
+        return min(filter(None, starts), default="")
+
+
+class CandidateFacts(Mapping[str, dict[str, object]]):
+    """Candidates as traces show them: node -> victims' keys and broken budgets. Written out when somebody asks."""
+
+    def __init__(self, candidates: Sequence[Candidate]) -> None:
+        self._by_node = {c.node: c for c in candidates}
+
+    def __getitem__(self, node: str) -> dict[str, object]:
+        candidate = self._by_node[node]
+        return {"victims": [v.key for v in candidate.victims], "pdbViolations": candidate.violations}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_node)
+
+    def __len__(self) -> int:
+        return len(self._by_node)
 
 
 class _Now:
@@ -53,17 +85,11 @@ def more_important(now: _Now) -> Callable[[Pod, Pod], bool]:
 
 
 def sort_by_importance(pods: Sequence[Pod]) -> list[Pod]:
-    """Most important first: an insertion sort, as the reference's for up to twelve pods."""
-    less = more_important(_Now())
-    found = list(pods)
-    if len(found) > _INSERTION_SORT_LIMIT:
-        return sorted(found, key=lambda p: (-p.priority, not p.status.start_time, p.status.start_time))
-    for i in range(1, len(found)):
-        j = i
-        while j > 0 and less(found[j], found[j - 1]):
-            found[j], found[j - 1] = found[j - 1], found[j]
-            j -= 1
-    return found
+    """Most important first; equally important ones where the reference's unstable sort leaves them."""
+    keys = [(-p.priority, p.status.start_time) for p in pods]
+    if all(start for _, start in keys) and len(set(keys)) == len(keys):
+        return [p for _, p in sorted(zip(keys, pods, strict=True), key=itemgetter(0))]
+    return pattern_sorted(pods, more_important(_Now()))
 
 
 def split_by_budget(
@@ -138,29 +164,40 @@ def _remove(handle: Handle, state: CycleState, pod: Pod, node: NodeInfo, info: P
     return handle.run_pre_filter_remove_pod(state, pod, info, node)
 
 
+_CRITERIA = (
+    "fewest PDB violations",
+    "lowest highest victim priority",
+    "lowest sum of victim priorities",
+    "fewest victims",
+)
+
+
 def best_candidates(candidates: Sequence[Candidate]) -> list[tuple[str, list[Candidate]]]:
     """What each criterion leaves, in turn: (criterion, candidates); the last entry holds the winners."""
-    now = _Now()
     left = list(candidates)
     steps: list[tuple[str, list[Candidate]]] = []
-    for name, cost in (
-        ("fewest PDB violations", lambda c: c.violations),
-        ("lowest highest victim priority", lambda c: c.victims[0].priority),
-        ("lowest sum of victim priorities", lambda c: sum(v.priority + _PER_VICTIM for v in c.victims)),
-        ("fewest victims", lambda c: len(c.victims)),
-    ):
+    for i, name in enumerate(_CRITERIA):
         if len(left) > 1:
-            low = min(cost(c) for c in left)
-            left = [c for c in left if cost(c) == low]
+            low = min(c.cost[i] for c in left)
+            left = [c for c in left if c.cost[i] == low]
             steps.append((name, left))
     if len(left) > 1:
-        starts = [(_earliest_start(c, now), c) for c in left]
-        latest = max(s for s, _ in starts)
-        left = [c for s, c in starts if s == latest]
+        left = _latest_start(left)
         steps.append(("latest start of the most important victim", left))
     return steps or [("only candidate", left)]
 
 
-def _earliest_start(candidate: Candidate, now: _Now) -> tuple[int, str, int]:
-    top = max(v.priority for v in candidate.victims)
-    return min(now.start(v) for v in candidate.victims if v.priority == top)
+def winners(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The last entry of `best_candidates`, found at once."""
+    low = min(c.cost for c in candidates)
+    left = [c for c in candidates if c.cost == low]
+    return _latest_start(left) if len(left) > 1 else left
+
+
+def _latest_start(candidates: Sequence[Candidate]) -> list[Candidate]:
+    # Victims that have not started start "now", and the clock is read anew for each candidate: the last is the latest.
+    not_started = [c for c in candidates if not c.start]
+    if not_started:
+        return not_started[-1:]
+    latest = max(c.start for c in candidates)
+    return [c for c in candidates if c.start == latest]

@@ -14,11 +14,10 @@ from labkit.framework.results import Diagnosis, FitError, NodeToStatus, PostFilt
 from labkit.framework.status import Code, Status
 from labkit.objects.cluster import PodDisruptionBudget
 from labkit.objects.pod import Pod
-from labkit.plugins._dry_run import DryRun
-from labkit.plugins._preemption import Candidate, best_candidates
+from labkit.plugins._dry_run import DryRun, Tried
+from labkit.plugins._preemption import Candidate, CandidateFacts, winners
 from labkit.plugins._preemption_executor import PreemptionExecutor
 
-_NOT_HELPFUL = "Preemption is not helpful for scheduling"
 _WAITING = "waiting for the preemption for this pod to be finished"
 
 
@@ -74,15 +73,12 @@ class DefaultPreemption(Plugin):
             return None, problem
         if not candidates:
             return None, Status.unschedulable("no candidate node for preemption")
-        best = best_candidates(candidates)[-1][1]
+        best = winners(candidates)
         chosen = min(best, key=lambda c: c.node.encode())
         result = PostFilterResult(
             chosen.node,
             victims=[v.key for v in chosen.victims],
-            candidates={
-                c.node: {"victims": [v.key for v in c.victims], "pdbViolations": c.violations}
-                for c in candidates
-            },
+            candidates=CandidateFacts(candidates),
             ties=[c.node for c in best],
         )
         if self.executor is not None:
@@ -106,44 +102,22 @@ class DefaultPreemption(Plugin):
 
     def find_candidates(
         self, state: CycleState, pod: Pod, statuses: NodeToStatus
-    ) -> tuple[list[Candidate], dict[str, Status], list[str]]:
+    ) -> tuple[list[Candidate], NodeToStatus, list[str]]:
         """(candidates, statuses of the nodes that were tried in vain, error texts)."""
         assert self.handle is not None
         potential = self.handle.dry_run_status_nodes(statuses)
         n = len(potential)
         if n == 0:
-            return [], {}, []
+            return [], Tried().in_vain, []
         want = min(max(n * self._percentage // 100, self._absolute), n)
         offset = self._rng.randrange(n) if want < n else 0
         budgets: Sequence[PodDisruptionBudget] = list(self.handle.objects.list("PodDisruptionBudget"))
-        dry_run = DryRun(self.handle, state, pod, budgets)
-        fine: list[Candidate] = []
-        violating: list[Candidate] = []
-        tried: dict[str, Status] = {}
-        errors: list[str] = []
-        for i in range(n):
-            if fine and len(fine) + len(violating) >= want:
-                break
-            node = potential[(offset + i) % n]
-            candidate, status = dry_run.on(node)
-            if candidate is not None:
-                into = violating if candidate.violations else fine
-                if len(into) < want:
-                    into.append(candidate)
-                continue
-            if status is None:
-                status = Status.as_error_of(f'expected at least one victim pod on node "{node.name}"')
-            if status.code == Code.ERROR:
-                errors.append(status.message)
-            tried[node.name] = status
-        return fine + violating, tried, errors
+        tried = DryRun(self.handle, state, pod, budgets).run(potential[offset:] + potential[:offset], want)
+        return tried.fine + tried.violating, tried.in_vain, tried.errors
 
-    def _no_candidate_text(self, tried: dict[str, Status]) -> str:
+    def _no_candidate_text(self, tried: NodeToStatus) -> str:
         assert self.handle is not None
-        statuses = NodeToStatus(Status.unresolvable(_NOT_HELPFUL))
-        for name, status in tried.items():
-            statuses.set(name, status)
-        return str(FitError(self.handle.total_nodes(), Diagnosis(node_to_status=statuses)))
+        return str(FitError(self.handle.total_nodes(), Diagnosis(node_to_status=tried)))
 
     def _ask_extenders(self, pod: Pod, candidates: list[Candidate]) -> tuple[list[Candidate], Status | None]:
         assert self.handle is not None

@@ -10,6 +10,7 @@ from labkit.engine.framework import Framework
 from labkit.engine.informer import typed
 from labkit.engine.trace import Trace
 from labkit.framework.plugin import plugin_name
+from labkit.framework.results import NodeToStatus
 from labkit.framework.status import Code, Status
 from labkit.objects.cluster import PodDisruptionBudget
 from labkit.objects.pod import Pod
@@ -110,7 +111,7 @@ class PreemptionScene(Scene):
 def _record(plugin: DefaultPreemption, into: DryRun) -> None:
     find = plugin.find_candidates
 
-    def found(*args: Any) -> tuple[list[Candidate], dict[str, Status], list[str]]:
+    def found(*args: Any) -> tuple[list[Candidate], NodeToStatus, list[str]]:
         candidates, tried, errors = find(*args)
         into.ran, into.candidates, into.tried = True, list(candidates), dict(tried)
         return candidates, tried, errors

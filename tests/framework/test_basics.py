@@ -125,8 +125,9 @@ def test_statuses_of_all_nodes() -> None:
     snapshot = Snapshot(NodeInfo(Node(metadata=ObjectMeta(name=n))) for n in ("n1", "n2", "n3"))
     statuses = NodeToStatus()
     statuses.set("n2", U("x"))
-    assert statuses.names_for_code(snapshot, Code.UNSCHEDULABLE) == ["n2"]
-    assert statuses.names_for_code(snapshot, Code.UNSCHEDULABLE_AND_UNRESOLVABLE) == ["n1", "n3"]
+    names = {code: [n.name for n in statuses.nodes_for_code(snapshot, code)] for code in Code}
+    assert names[Code.UNSCHEDULABLE] == ["n2"]
+    assert names[Code.UNSCHEDULABLE_AND_UNRESOLVABLE] == ["n1", "n3"]
     assert ("n1" in statuses, len(statuses), statuses["n1"].reasons) == (False, 1, ())
     with pytest.raises(KeyError, match="nodeinfo not found"):
         snapshot.get("n9")
