@@ -171,9 +171,18 @@ def _ask(session: Session, shown: Shown, echo: Any) -> Mark | None:
         echo(f"  {GLYPHS[line.status]} {line.word}: {line.text}")
         if line.why:
             echo(_indented(line.why, "      "))
-    for text in (result.explanation, result.correction):
-        if text:
-            echo(_indented(text))
+    if result.explanation:
+        echo(_indented(result.explanation))
+    if result.corrections:
+        echo(
+            "  "
+            + t(
+                "What others say, and what Kubernetes 1.36 does:", "别处的说法与 Kubernetes 1.36 的实际行为："
+            )
+        )
+    for source, fact in result.corrections:
+        echo(f"    ✕ {source}")
+        echo(_indented(fact, "      "))
     return result
 
 

@@ -143,4 +143,4 @@ def option_ids(question: Question) -> list[str]:
 
 def evidence_of(bank: Bank) -> list[tuple[AnyQuestion, int, Evidence]]:
     """All evidence of a bank with its question and number."""
-    return [(q, i, e) for q in bank.questions for i, e in enumerate(q.evidence)]
+    return [(q, i, e) for q in bank.questions for i, e in enumerate(q.proofs)]

@@ -50,7 +50,14 @@ def flatten(question: AnyQuestion, seed: str, runner: Runner = engine_runner) ->
     flat = Flat(
         question.id, question.kind, str(question.text), question.points, code=shown.given or shown.start
     )
-    flat.feedback = "\n\n".join(str(x) for x in (question.explanation, question.correction) if x)
+    corrected = [
+        t(
+            f"Often said: {c.source} Kubernetes 1.36: {c.fact}",
+            f"常见说法：{c.source} Kubernetes 1.36：{c.fact}",
+        )
+        for c in question.corrections
+    ]
+    flat.feedback = "\n\n".join([*([str(question.explanation)] if question.explanation else []), *corrected])
     if isinstance(question, Single | Multiple):
         flat.options = [FlatOption(str(o.text), o.correct, str(o.explain)) for o in question.options]
     elif isinstance(question, Numeric):

@@ -42,7 +42,7 @@ class Mark:
     fraction: float
     lines: list[Line] = field(default_factory=list)
     explanation: str = ""
-    correction: str = ""
+    corrections: list[tuple[str, str]] = field(default_factory=list)
     right: Any = None
 
     @property
@@ -64,7 +64,7 @@ def mark(question: AnyQuestion, response: Any, seed: str, runner: Runner = engin
     result = _mark(question, response, runner)
     result.fraction = min(1.0, max(0.0, result.fraction))
     result.explanation = str(question.explanation or "") or result.explanation
-    result.correction = str(question.correction or "")
+    result.corrections = [(str(c.source), str(c.fact)) for c in question.corrections]
     return result
 
 

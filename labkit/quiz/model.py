@@ -121,21 +121,34 @@ class Evidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("`call` needs `result`")
 
 
+class Correction(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a common source says, what Kubernetes 1.36 does instead, and runs that show it where one can."""
+
+    source: Text
+    fact: Text
+    evidence: list[Evidence] = []
+
+
 class Question(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
-    """What all kinds have. `correction` tells what a common source says and what 1.36 does."""
+    """What all kinds have. `corrections` tell what a common source says and what 1.36 does."""
 
     id: str
     text: Text
     topic: str = ""
     points: float = 1
     explanation: Text | None = None
-    correction: Text | None = None
+    corrections: list[Correction] = []
     hint: Text | None = None
     parameters: dict[str, Parameter] = {}
     evidence: list[Evidence] = []
 
     #: Question kinds whose key is computed by the engine need no evidence beside it.
     proven_by_running: ClassVar[bool] = False
+
+    @property
+    def proofs(self) -> list[Evidence]:
+        """The evidence for the options, then that for the corrections."""
+        return [*self.evidence, *(e for c in self.corrections for e in c.evidence)]
 
     @property
     def kind(self) -> str:

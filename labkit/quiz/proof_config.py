@@ -34,3 +34,21 @@ def nodes_to_find(nodes: int, percentage: int = 0) -> int:
 
 def _snake(name: str) -> str:
     return "".join("_" + c.lower() if c.isupper() else c for c in name)
+
+
+def gate(name: str) -> bool:
+    """Whether a feature gate is on by default."""
+    from labkit.config import FeatureGates
+
+    return FeatureGates().enabled(name)
+
+
+def plugin_args(plugin: str, fields: list[str]) -> dict[str, Any]:
+    """Default values of arguments (as in YAML) of a default plugin."""
+    import yaml
+
+    from labkit.config import completed_yaml, default_config
+
+    raw = yaml.safe_load(completed_yaml(default_config()))
+    args = next(c["args"] for c in raw["profiles"][0]["pluginConfig"] if c["name"] == plugin)
+    return {name: args.get(name) for name in fields}

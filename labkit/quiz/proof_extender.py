@@ -28,7 +28,9 @@ class _Wire:
         return json.dumps(answer).encode()
 
 
-def _run(answers: dict[str, Any], nodes: list[str], settings: dict[str, Any]) -> tuple[World, _Wire, Any]:
+def _run(
+    answers: dict[str, Any], nodes: list[str], settings: dict[str, Any], *, full: bool = False
+) -> tuple[World, _Wire, Any]:
     from labkit.config import load_config
     from labkit.extender.client import build_extenders
     from labkit.quiz.scenario import API_VERSION
@@ -40,7 +42,13 @@ def _run(answers: dict[str, Any], nodes: list[str], settings: dict[str, Any]) ->
     for extender in extenders:
         extender._transport = wire  # type: ignore[assignment]
     world = World({name: {"cpu": 4, "memory": "8Gi"} for name in nodes})
-    world.add(Scenario(pods={"web": {"cpu": 1}}))
+    if full:
+        world.add(Scenario(placed={f"old-{name}": {"node": name, "cpu": 4} for name in nodes}))
+        important = {"kind": "PriorityClass", "metadata": {"name": "important"}, "value": 1000}
+        world.client.create({"apiVersion": "scheduling.k8s.io/v1", **important})
+        world.add(Scenario(pods={"web": {"cpu": 4, "spec": {"priorityClassName": "important"}}}))
+    else:
+        world.add(Scenario(pods={"web": {"cpu": 1}}))
     trace = world.scheduler(extenders=extenders).schedule_one()
     return world, wire, trace
 
@@ -68,6 +76,18 @@ def extender_request(cache_capable: bool) -> dict[str, str]:
     answers: dict[str, Any] = {"filter": {"NodeNames": nodes}}
     _, wire, _ = _run(answers, nodes, {"nodeCacheCapable": cache_capable})
     return {name: _kind(value) for name, value in sorted(wire.requests[0][1].items())}
+
+
+def extender_members(verb: str) -> list[str]:
+    """Names of the members of what an extender is sent for `verb`; for preempt the nodes are full."""
+    empty: dict[str, Any] = {
+        "preempt": {"NodeNameToMetaVictims": {}},
+        "bind": {"Error": ""},
+        "prioritize": [],
+    }
+    answers = {verb: empty.get(verb, {"NodeNames": ["n1", "n2"]})}
+    _, wire, _ = _run(answers, ["n1", "n2"], {}, full=verb == "preempt")
+    return sorted(wire.requests[0][1])
 
 
 def _kind(value: Any) -> str:

@@ -119,8 +119,9 @@ _MODULES = {
         "reserve_fails",
         "bind_answer",
     ],
-    "proof_extender": ["extender_run", "extender_request"],
-    "proof_config": ["config_defaults", "config_weight", "nodes_to_find"],
+    "proof_extender": ["extender_run", "extender_request", "extender_members"],
+    "proof_config": ["config_defaults", "config_weight", "nodes_to_find", "gate", "plugin_args"],
+    "proof_cluster": ["pod_of_missing_node", "kubelet_answer", "api_fills", "leaders"],
 }
 for _module, _names in _MODULES.items():
     for _name in _names:

@@ -128,7 +128,7 @@ class Session:
         """Run a question's evidence; (what it shows, outcome)."""
         question = self.question(id)
         return (
-            [(str(e.about), check(e, self.runner)) for e in question.evidence] if question is not None else []
+            [(str(e.about), check(e, self.runner)) for e in question.proofs] if question is not None else []
         )
 
 

@@ -58,7 +58,7 @@ def verify_question(question: AnyQuestion, report: BankReport, runner: Runner) -
     def wrong(what: str) -> None:
         report.problems.append(f"question {question.id}: {what}")
 
-    for number, evidence in enumerate(question.evidence):
+    for number, evidence in enumerate(question.proofs):
         report.runs += 1
         for difference in check(evidence, runner).differences:
             wrong(f"evidence[{number}]: {difference}")

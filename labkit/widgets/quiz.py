@@ -86,7 +86,7 @@ class QuizController:
         source = self.session.question(question)
         if source is not None:
             outcomes = [outcome for _, outcome in self.session.evidence(question)]
-            self._proofs[question] = list(zip(source.evidence, outcomes, strict=True))
+            self._proofs[question] = list(zip(source.proofs, outcomes, strict=True))
 
     def _response(self, question: str) -> Any:
         if question in self._drafts:
@@ -207,7 +207,7 @@ class QuizController:
         ]
         if source is not None and source.parameters:
             found.append(v.button(f"{shown.id}:again", t("Other numbers", "换一组数字")))
-        if source is not None and source.evidence and last is not None:
+        if source is not None and source.proofs and last is not None:
             opened = shown.id in self._proofs
             text = t("Hide the proof", "收起证明") if opened else t("Prove it", "证明给我看")
             found.append(v.button(f"{shown.id}:proof", text, pressed=opened))
@@ -282,13 +282,14 @@ def explained(result: Mark) -> list[Block]:
     blocks = [v.table(columns, rows)]
     if result.explanation:
         blocks.append(v.text(plain(result.explanation)))
-    if result.correction:
-        blocks.append(
-            v.details(
-                t("What others say, and what 1.36 does", "别处的说法与 1.36 的实际行为"),
-                v.text(plain(result.correction)),
-            )
-        )
+    if result.corrections:
+        columns = [
+            v.column(t("What others say", "别处的说法"), width="40%"),
+            v.column(t("What Kubernetes 1.36 does", "Kubernetes 1.36 的实际行为")),
+        ]
+        rows = [v.row(plain(source), plain(fact)) for source, fact in result.corrections]
+        title = t("What others say, and what 1.36 does", "别处的说法与 1.36 的实际行为")
+        blocks.append(v.details(title, v.table(columns, rows)))
     return blocks
 
 

@@ -112,7 +112,8 @@ def key_texts(bank: Bank) -> set[str]:
     """Explanations, corrections, reasons and solutions."""
     found: set[str] = set()
     for question in bank.questions:
-        for text in (question.explanation, question.correction):
+        corrected = [text for c in question.corrections for text in (c.source, c.fact)]
+        for text in (question.explanation, *corrected):
             found |= {text.en, text.zh} if text else set()
         for part in (
             *getattr(question, "options", []),

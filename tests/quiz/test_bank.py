@@ -83,3 +83,11 @@ def test_a_bank_of_all_kinds_loads(tmp_path: Path) -> None:
     assert [q.kind for q in bank(tmp_path).questions] == [
         "single", "multiple", "numeric", "order", "match", "fix_yaml", "predict_node",
     ]  # fmt: skip
+
+
+def test_every_seed_question_is_corrected_and_most_corrections_are_shown() -> None:
+    """Ten questions, each beside what the source says; what the lab can run is run."""
+    found = [c for q in find_bank("part3").questions for c in q.corrections]
+    assert all(q.corrections for q in find_bank("part3").questions)
+    assert sum(bool(c.evidence) for c in found) >= 30
+    assert all(c.source != c.fact for c in found)

@@ -13,7 +13,7 @@ def test_every_proof_is_used_and_every_call_exists() -> None:
     """No bank calls a proof that is not there; no proof lies idle."""
     called = {e.call for name in bank_names() for _, _, e in evidence_of(find_bank(name)) if e.call}
     assert called <= set(PROOFS)
-    assert set(PROOFS) - called == {"extension_points", "status_codes"}
+    assert set(PROOFS) - called == {"extension_points"}
 
 
 @pytest.mark.parametrize(
@@ -42,6 +42,11 @@ def test_order_of_calls_and_pods(name: str, args: dict[str, Any], result: list[s
         ("nodes_to_find", {"nodes": 1000}, 420),
         ("nodes_to_find", {"nodes": 1000, "percentage": 5}, 100),
         ("config_weight", {"plugin": "NoSuch", "plugins": {}}, 0),
+        ("kubelet_answer", {}, "Running"),
+        ("leaders", {"leases": []}, 0),
+        ("gate", {"name": "NodeDeclaredFeatures"}, True),
+        ("extender_members", {"verb": "filter"}, ["NodeNames", "Nodes", "Pod"]),
+        ("api_fills", {"spec": {"containers": [{"name": "a", "image": "a"}]}, "field": "priority"}, 0),
         ("score_answer", {"points": 0}, {"placed": True, "message": ""}),
         ("pre_filter_answer", {"answer": "unschedulable"}, {"calls": ["pre_filter"], "placed": False}),
     ],
