@@ -41,6 +41,8 @@ class Flat:
     answer: float = 0
     tolerance: float = 0
     feedback: str = ""
+    #: YAML that is right, shown with the feedback.
+    solution: str = ""
 
 
 def flatten(question: AnyQuestion, seed: str, runner: Runner = engine_runner) -> Flat:
@@ -70,6 +72,9 @@ def flatten(question: AnyQuestion, seed: str, runner: Runner = engine_runner) ->
         flat.options = [FlatOption(str(i.text), True, str(i.explain or "")) for i in question.items]
     elif isinstance(question, Match):
         flat.pairs = [(str(p.left), str(p.right)) for p in question.pairs]
+        # Platforms have no place for the reason of a pair.
+        whys = "\n".join(f"{p.left}: {p.explain}" for p in question.pairs if p.explain is not None)
+        flat.feedback = "\n\n".join(x for x in (whys, flat.feedback) if x)
     elif isinstance(question, PredictNode):
         flat.kind = "single"
         best, decision = predicted(question, runner)
@@ -81,7 +86,7 @@ def flatten(question: AnyQuestion, seed: str, runner: Runner = engine_runner) ->
     elif isinstance(question, FixYaml):
         flat.kind = "essay"
         flat.code = "\n".join(x for x in (scenario_text(question.scenario), question.start) if x)
-        flat.feedback = "\n\n".join(x for x in (flat.feedback, question.solution) if x)
+        flat.solution = question.solution.rstrip()
     return flat
 
 
@@ -125,7 +130,9 @@ def gift(bank: Bank, flats: list[Flat]) -> str:
     """Moodle's GIFT text format."""
     parts = [f"$CATEGORY: {_gift(bank.id)}\n"]
     for flat in flats:
-        text = _gift(flat.text) + (f"\\n\\n{_gift(flat.code)}" if flat.code else "")
+        text = _gift(flat.text)
+        if flat.code:
+            text += _gift_code(flat.code)
         parts.append(f"::{_gift(bank.id)}-{_gift(flat.id)}::[markdown]{text} {{{_gift_answers(flat)}}}\n")
     return "\n".join(parts)
 
@@ -147,8 +154,8 @@ def _gift_answers(flat: Flat) -> str:
         lines = [f"={number} -> {_gift(o.text)}" for number, o in enumerate(flat.options, 1)]
     elif flat.kind == "match":
         lines = [f"={_gift(left)} -> {_gift(right)}" for left, right in flat.pairs]
-    if flat.feedback:
-        lines.append(f"####{_gift(flat.feedback)}")
+    if flat.feedback or flat.solution:
+        lines.append(f"####{_gift(flat.feedback)}{_gift_code(flat.solution)}")
     return "\n" + "\n".join(lines) + "\n" if lines else ""
 
 
@@ -156,6 +163,14 @@ def _gift_why(why: str) -> str:
     return f"#{_gift(why)}" if why else ""
 
 
+def _gift_code(code: str) -> str:
+    """Markdown keeps lines and indentation of what is indented by four."""
+    return "\\n\\n" + "\\n".join(f"    {_gift_line(line)}" for line in code.splitlines()) if code else ""
+
+
 def _gift(text: str) -> str:
-    escaped = "".join("\\" + ch if ch in "~=#{}:\\" else ch for ch in text.strip())
-    return escaped.replace("\n", "\\n")
+    return _gift_line(text.strip()).replace("\n", "\\n")
+
+
+def _gift_line(text: str) -> str:
+    return "".join("\\" + ch if ch in "~=#{}:\\" else ch for ch in text)

@@ -36,7 +36,7 @@ def _question(bank: Bank, flat: Flat) -> ET.Element:
     question = ET.Element("question", type=_TYPES[flat.kind])
     _text(ET.SubElement(question, "name"), f"{bank.id}-{flat.id}")
     _html(ET.SubElement(question, "questiontext"), flat.text, flat.code)
-    _html(ET.SubElement(question, "generalfeedback"), flat.feedback)
+    _html(ET.SubElement(question, "generalfeedback"), flat.feedback, flat.solution)
     ET.SubElement(question, "defaultgrade").text = f"{flat.points:g}"
     ET.SubElement(question, "idnumber").text = f"{bank.id}-{flat.id}"
     if flat.kind in ("single", "multiple"):

@@ -82,7 +82,12 @@ def _item(flat: Flat) -> ET.Element:
     )
     _key(declaration, flat)
     outcome = ET.SubElement(
-        item, "outcomeDeclaration", identifier="SCORE", cardinality="single", baseType="float"
+        item,
+        "outcomeDeclaration",
+        identifier="SCORE",
+        cardinality="single",
+        baseType="float",
+        normalMaximum=f"{flat.points:g}",
     )
     ET.SubElement(ET.SubElement(outcome, "defaultValue"), "value").text = "0"
     body = ET.SubElement(item, "itemBody")
@@ -91,11 +96,30 @@ def _item(flat: Flat) -> ET.Element:
         ET.SubElement(body, "pre").text = flat.code
     _interaction(body, flat)
     whys = "\n\n".join([flat.feedback, *(f"{o.text}: {o.why}" for o in flat.options if o.why)]).strip()
-    if whys:
-        _html(ET.SubElement(body, "rubricBlock", view="scorer tutor"), whys)
-    if template:
+    if whys or flat.solution:
+        rubric = ET.SubElement(body, "rubricBlock", view="scorer tutor")
+        _html(rubric, whys)
+        if flat.solution:
+            ET.SubElement(rubric, "pre").text = flat.solution
+    if template == _MATCH_CORRECT and (flat.kind == "numeric" or flat.points != 1):
+        _process(ET.SubElement(item, "responseProcessing"), flat)
+    elif template:
         ET.SubElement(item, "responseProcessing", template=template)
     return item
+
+
+def _process(processing: ET.Element, flat: Flat) -> None:
+    """What the template match_correct cannot: points other than 1, and numbers, which `match` is not for."""
+    right = ET.SubElement(ET.SubElement(processing, "responseCondition"), "responseIf")
+    if flat.kind == "numeric":
+        tolerance = f"{flat.tolerance:g} {flat.tolerance:g}"
+        same = ET.SubElement(right, "equal", toleranceMode="absolute", tolerance=tolerance)
+    else:
+        same = ET.SubElement(right, "match")
+    ET.SubElement(same, "variable", identifier="RESPONSE")
+    ET.SubElement(same, "correct", identifier="RESPONSE")
+    value = ET.SubElement(right, "setOutcomeValue", identifier="SCORE")
+    ET.SubElement(value, "baseValue", baseType="float").text = f"{flat.points:g}"
 
 
 def _key(declaration: ET.Element, flat: Flat) -> None:
