@@ -7,6 +7,7 @@ import binascii
 import re
 from typing import Any
 
+from labkit.cluster.cron import CronError, parse_schedule, zone_of
 from labkit.cluster.store_problems import Problems
 from labkit.objects.quantity import parse_quantity
 
@@ -121,15 +122,26 @@ def check_quota(obj: Json, problems: Problems) -> None:
 
 
 def check_cron_job(obj: Json, problems: Problems) -> None:
-    """The schedule: five fields, or a word such as @daily."""
-    schedule = str(obj["spec"].get("schedule") or "")
+    """The schedule: five fields, or a word such as @daily; the time zone."""
+    spec = obj["spec"]
+    schedule, zone = str(spec.get("schedule") or ""), spec.get("timeZone")
     if not schedule:
         problems.required("spec.schedule")
-    elif not schedule.startswith("@") and len(fields := schedule.split()) != 5:
-        shown = " ".join(fields)
-        problems.invalid(
-            "spec.schedule", schedule, f"expected exactly 5 fields, found {len(fields)}: [{shown}]"
-        )
+    else:
+        try:
+            parse_schedule(schedule)
+        except CronError as e:
+            problems.invalid("spec.schedule", schedule, str(e))
+    try:
+        zone_of(zone)
+    except CronError as e:
+        problems.invalid("spec.timeZone", zone, str(e))
+    problems.one_of(
+        "spec.concurrencyPolicy", spec.get("concurrencyPolicy") or "", ("Allow", "Forbid", "Replace")
+    )
+    for field in ("startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
+        if (spec.get(field) or 0) < 0:
+            problems.invalid(f"spec.{field}", spec[field], "must be greater than or equal to 0")
 
 
 def check_role_binding(obj: Json, problems: Problems) -> None:

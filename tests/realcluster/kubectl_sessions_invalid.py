@@ -16,6 +16,20 @@ def _config_map(name: str, size: int) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"x": "y" * size}}
 
 
+def _cron_job(schedule: str, **spec: Any) -> str:
+    pod = {"restartPolicy": "Never", "containers": [{"name": "a", "image": "b"}]}
+    spec = {"schedule": schedule, "jobTemplate": {"spec": {"template": {"spec": pod}}}, **spec}
+    return _text({"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "c"}, "spec": spec})
+
+
+_SCHEDULES = (
+    *("* * * *", "60 * * * *", "* * 0 * *", "* * * 13 *", "* * * * 7", "5-3 * * * *", "*/0 * * * *"),
+    *("a * * * *", "1-2-3 * * * *", "1/2/3 * * * *", "-1 * * * *", "1- * * * *", "*-5 * * * *", "? * ? * ?"),
+    *("1,,2 * * * *", "5/10 * * * *", "*/70 * * * *", "* * * jan-mar mon", "0 0 30 2 *", "1.5 * * * *", ""),
+    *("@foo", "@daily", "@every", "@every x", "@every 5m", "TZ=UTC * * * * *", f"{'9' * 20} * * * *"),
+)
+_ZONES = ("UTC", "Europe/Berlin", "Foo", "Local", "", " UTC")
+
 INVALID_SESSIONS: dict[str, list[Step]] = {
     "what is invalid": [
         Step("create -f -", _text(_config_map("a", 1 << 20))),
@@ -242,5 +256,11 @@ INVALID_SESSIONS: dict[str, list[Step]] = {
                 }
             ),
         ),
-    ]
+    ],
+    "schedules": [
+        *(Step("create -f - --dry-run=server", _cron_job(schedule)) for schedule in _SCHEDULES),
+        *(Step("create -f - --dry-run=server", _cron_job("@daily", timeZone=zone)) for zone in _ZONES),
+        Step("create -f -", _cron_job("@daily", concurrencyPolicy="x", startingDeadlineSeconds=-1)),
+        Step("create -f -", _cron_job("@daily", successfulJobsHistoryLimit=-1, failedJobsHistoryLimit=-2)),
+    ],
 }

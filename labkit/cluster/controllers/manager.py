@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from labkit.cluster.controllers.autoscaler import AutoscalerController
+from labkit.cluster.controllers.cronjob import CronJobController
 from labkit.cluster.controllers.daemonset import DaemonSetController
 from labkit.cluster.controllers.deployment import DeploymentController
 from labkit.cluster.controllers.eviction import TaintEvictionController
@@ -29,6 +30,7 @@ CONTROLLERS: tuple[Callable[[World], Controller], ...] = (
     StatefulSetController,
     DaemonSetController,
     JobController,
+    CronJobController,
     NodeLifecycleController,
     TaintEvictionController,
     PodGarbageCollector,
