@@ -136,12 +136,17 @@ def check_cron_job(obj: Json, problems: Problems) -> None:
         zone_of(zone)
     except CronError as e:
         problems.invalid("spec.timeZone", zone, str(e))
+    _not_negative(spec, "startingDeadlineSeconds", problems)
     problems.one_of(
         "spec.concurrencyPolicy", spec.get("concurrencyPolicy") or "", ("Allow", "Forbid", "Replace")
     )
-    for field in ("startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
-        if (spec.get(field) or 0) < 0:
-            problems.invalid(f"spec.{field}", spec[field], "must be greater than or equal to 0")
+    for field in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
+        _not_negative(spec, field, problems)
+
+
+def _not_negative(spec: Json, field: str, problems: Problems) -> None:
+    if (spec.get(field) or 0) < 0:
+        problems.invalid(f"spec.{field}", spec[field], "must be greater than or equal to 0")
 
 
 def check_role_binding(obj: Json, problems: Problems) -> None:
