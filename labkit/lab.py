@@ -345,16 +345,22 @@ class Lab:
     # --- what if, and back ------------------------------------------------------------------------------------
 
     def what_if(
-        self, *, config: Any = None, plugins: Iterable[Any] = (), disable: Iterable[str] = ()
+        self,
+        *,
+        config: Any = None,
+        plugins: Iterable[Any] = (),
+        disable: Iterable[str] | Mapping[str, Iterable[str]] = (),
     ) -> WhatIf:
         """The waiting pods decided twice from the same state: as things are, and with the change.
 
         `config` replaces the configuration, `plugins` are added (or replace those of the same name), `disable`
-        takes score plugins out. Nothing in the lab changes.
+        takes plugins out: everywhere, or, as `{name: [extension point, ...]}`, in part. Nothing in the lab changes.
+        LabError for a plugin or an extension point that does not exist.
         """
         from labkit.what_if import compare
 
-        return compare(self, config=config, plugins=list(plugins), disable=list(disable))
+        switches = disable if isinstance(disable, Mapping) else dict.fromkeys(disable, ())
+        return compare(self, config=config, plugins=list(plugins), disable=switches)
 
     @property
     def history(self) -> int:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from labkit.errors import LabError
-from labkit.framework.plugin import plugin_name
+from labkit.framework.plugin import EXTENSION_POINTS, plugin_name
+from labkit.plugins.registry import IN_TREE
 
 if TYPE_CHECKING:
     from labkit.engine.framework import Framework
@@ -45,7 +46,11 @@ class PluginSwitches:
     enable = replace
 
     def disable(self, name: str, *points: str, profile: str | None = None) -> None:
-        """Take a plugin out, everywhere or at the extension points given (`score`, `filter`, ...)."""
+        """Take a plugin out, everywhere or at the extension points given (`score`, `filter`, ...).
+
+        LabError for a plugin or an extension point that does not exist.
+        """
+        check_switch(self._frameworks(profile), name, points)
         self.change(lambda f: f.remove(name, points or None), profile=profile)
 
     def set_weight(self, name: str, weight: int, *, profile: str | None = None) -> None:
@@ -83,3 +88,16 @@ class PluginSwitches:
 
     def __repr__(self) -> str:
         return f"<plugins: {', '.join(f'{n} ×{w}' for n, w in self.weights().items())}>"
+
+
+def check_switch(frameworks: Iterable[Framework], name: str, points: Iterable[str] = ()) -> None:
+    """LabError, with what there is, for a plugin or an extension point that does not exist."""
+    known = {plugin_name(p) for f in frameworks for p in f.all_plugins()} | set(IN_TREE)
+    if name not in known:
+        raise LabError(f"there is no plugin called {name!r}", hint="plugins: " + ", ".join(sorted(known)))
+    for point in points:
+        if point not in EXTENSION_POINTS:
+            raise LabError(
+                f"there is no extension point called {point!r}",
+                hint="extension points: " + ", ".join(EXTENSION_POINTS),
+            )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -15,10 +16,17 @@ from labkit.framework.clock import VirtualClock
 from labkit.framework.plugin import plugin_name
 from labkit.i18n import t
 from labkit.objects.meta import RawObject
+from labkit.plugin_switches import check_switch
 from labkit.plugins.registry import IN_TREE
 
 if TYPE_CHECKING:
     from labkit.lab import Lab
+
+#: Plugin -> extension points at which it is taken out; none means everywhere.
+Switches = Mapping[str, Iterable[str]]
+
+#: Stands for the node of a pod that none takes.
+NOWHERE = "–"
 
 
 @dataclass
@@ -40,6 +48,16 @@ class Difference:
         before, after = self.nodes
         return before != after
 
+    @property
+    def outcome(self) -> str:
+        """What the change does to the pod, in words: the node changes, is found, is lost, or stays."""
+        before, after = self.nodes
+        if before == after:
+            return t("same", "不变")
+        if before == NOWHERE:
+            return t("finds a node", "有了节点")
+        return t("finds no node", "没有了节点") if after == NOWHERE else t("moves", "换了节点")
+
 
 @dataclass
 class WhatIf:
@@ -49,21 +67,21 @@ class WhatIf:
 
     @property
     def changed(self) -> list[Difference]:
-        """Only the pods that go elsewhere."""
+        """Only the pods that end differently: on another node, with one instead of none, or the reverse."""
         return [d for d in self.differences if d.changed]
 
     def rows(self) -> list[list[str]]:
         """A header and one row a pod: name, node before, node after, whether it changed."""
         header = [t("Pod", "Pod"), t("now", "现在"), t("what if", "假如"), ""]
-        words = (t("moves", "换了节点"), t("same", "不变"))
-        return [header] + [[d.pod, *d.nodes, words[0] if d.changed else words[1]] for d in self.differences]
+        return [header] + [[d.pod, *d.nodes, d.outcome] for d in self.differences]
+
+    def summary(self) -> str:
+        """How many pods end differently, in words."""
+        count, total = len(self.changed), len(self.differences)
+        return t(f"{count} of {total} pods end differently", f"{total} 个 Pod 中有 {count} 个的去向变了")
 
     def __str__(self) -> str:
-        count = len(self.changed)
-        head = t(
-            f"{count} of {len(self.differences)} pods go elsewhere.",
-            f"{len(self.differences)} 个 Pod 中有 {count} 个换了节点。",
-        )
+        head = self.summary() + t(".", "。")
         return "\n".join([head, "", *table(self.rows())])
 
     __repr__ = __str__
@@ -136,16 +154,18 @@ class ScratchClient:
         """Nobody reads events of a what-if."""
 
 
-def compare(lab: Lab, *, config: Any, plugins: list[Any], disable: list[str]) -> WhatIf:
+def compare(lab: Lab, *, config: Any, plugins: list[Any], disable: Switches) -> WhatIf:
     """See `Lab.what_if`."""
-    before = _decide(lab, lab.config, current=True, plugins=[], disable=[])
+    for name, points in disable.items():
+        check_switch(lab.scheduler.frameworks.values(), name, points)
+    before = _decide(lab, lab.config, current=True, plugins=[], disable={})
     after = _decide(lab, config or lab.config, current=config is None, plugins=plugins, disable=disable)
     order = list(dict.fromkeys([*before, *after]))
     return WhatIf([Difference(pod, before.get(pod), after.get(pod)) for pod in order])
 
 
 def _decide(
-    lab: Lab, config: Any, *, current: bool, plugins: list[Any], disable: list[str]
+    lab: Lab, config: Any, *, current: bool, plugins: list[Any], disable: Switches
 ) -> dict[str, Trace]:
     from labkit.engine.informer import ALL_KINDS
 
@@ -174,8 +194,8 @@ def _decide(
             if name in scheduler.frameworks:
                 scheduler.frameworks[name].borrow(framework)
     for framework in scheduler.frameworks.values():
-        for name in disable:
-            framework.remove(name, ["pre_score", "score"])
+        for name, points in disable.items():
+            framework.remove(name, points or None)
         for plugin in plugins if current else ():
             framework.replace(plugin() if isinstance(plugin, type) else plugin)
     scheduler.plugins_changed()
@@ -214,4 +234,4 @@ def own_plugins(lab: Lab) -> list[Any]:
 
 
 def _node(trace: Trace | None) -> str:
-    return trace.node if trace is not None and trace.node is not None else "–"
+    return trace.node if trace is not None and trace.node is not None else NOWHERE

@@ -86,7 +86,7 @@ def queue_view(lab: Lab) -> LabWidget:
 
 
 def plugin_editor(lab: Lab, source: str, *, disable: tuple[str, ...] = ()) -> LabWidget:
-    """Edit a plugin's code, apply it, and compare the decisions; `disable` takes score plugins out."""
+    """Edit a plugin's code, apply it, and compare the decisions; `disable` as for `Lab.what_if`."""
     from labkit.widgets.base import LabWidget
     from labkit.widgets.plugin_editor import PluginEditorController
 

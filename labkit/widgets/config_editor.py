@@ -208,15 +208,12 @@ class ConfigEditorController:
         return [v.notice("fail", words)]
 
     def summary(self) -> str:
-        """Refused and why, or how many pods go elsewhere."""
+        """Refused and why, or how many pods end differently."""
         if self.error is not None:
             return t(f"refused: {self.error.message}", f"被拒绝：{self.error.message}")
         if self.result is None:
             return t("accepted", "已接受")
         if not self.result.differences:
             return t("accepted; no pod is waiting", "已接受；没有等待中的 Pod")
-        moved, total = len(self.result.changed), len(self.result.differences)
-        return t(
-            f"accepted; {moved} of {total} pods go elsewhere",
-            f"已接受；{total} 个 Pod 中有 {moved} 个换了节点",
-        )
+        said = self.result.summary()
+        return t(f"accepted; {said}", f"已接受；{said}")

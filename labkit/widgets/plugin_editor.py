@@ -73,13 +73,12 @@ class PluginEditorController:
         return min(30, max(8, self.source.count("\n") + 2))
 
     def summary(self) -> str:
-        """How many pods go elsewhere."""
+        """How many pods end differently."""
         if self.problem:
             return self.problem
         if self.result is None or not self.result.differences:
             return t("no pod is waiting", "没有等待中的 Pod")
-        moved, total = len(self.result.changed), len(self.result.differences)
-        return t(f"{moved} of {total} pods go elsewhere", f"{total} 个 Pod 中有 {moved} 个换了节点")
+        return self.result.summary()
 
 
 def comparison(result: WhatIf | None, shown: str) -> list[Block]:
@@ -96,9 +95,7 @@ def comparison(result: WhatIf | None, shown: str) -> list[Block]:
     ordered = [*result.changed, *(d for d in result.differences if not d.changed)]
     for d in ordered[:_MOST]:
         before, after = d.nodes
-        change: Any = (
-            v.mark("now", t("moves", "换了节点")) if d.changed else v.mark("skip", t("same", "不变"))
-        )
+        change: Any = v.mark("now" if d.changed else "skip", d.outcome)
         if d.after is not None and d.after.error is not None:
             change = v.mark("error", t("error", "错误"))
         rows.append(
