@@ -1,4 +1,4 @@
-"""Node affinity of volumes whose in-tree plugin was migrated to a CSI driver (spec 14 §3.3, §4.4).
+"""Volumes whose in-tree plugin was migrated to a CSI driver: node affinity and handle (spec 14 §3.3, §4.4).
 
 Where a node's kubelet says that it serves an in-tree plugin through the plugin's CSI driver, the scheduler looks at
 the volume as that driver would describe it: the zone is then a label of the driver's own, not the cluster's.
@@ -6,7 +6,8 @@ the volume as that driver would describe it: the zone is then a label of the dri
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import msgspec
 
@@ -20,9 +21,10 @@ _REGION = "topology.kubernetes.io/region"
 _BETA_ZONE = "failure-domain.beta.kubernetes.io/zone"
 _BETA_REGION = "failure-domain.beta.kubernetes.io/region"
 
-#: In-tree volume type -> (in-tree plugin, the zone label of the driver that took over). Azure disks and Portworx
-#: volumes are translated as well, but keep their node affinity.
-_DRIVER_ZONE = {
+#: In-tree volume type -> (in-tree plugin, the zone label of the driver that took over, if it has one). Portworx
+#: volumes are translated as well, which always works and leaves their node affinity as it is.
+_DRIVER_ZONE: dict[str, tuple[str, str | None]] = {
+    "azure_disk": ("kubernetes.io/azure-disk", None),
     "aws_elastic_block_store": ("kubernetes.io/aws-ebs", "topology.ebs.csi.aws.com/zone"),
     "gce_persistent_disk": ("kubernetes.io/gce-pd", "topology.gke.io/zone"),
     "cinder": ("kubernetes.io/cinder", "topology.cinder.csi.openstack.org/zone"),
@@ -36,31 +38,45 @@ class TranslationError(Exception):
 def as_seen_by(volume: PersistentVolume, csi_node: CSINode | None) -> PersistentVolume:
     """`volume` with the node affinity that counts on the node of `csi_node`; TranslationError when there is none."""
     for field, (plugin, driver_zone) in _DRIVER_ZONE.items():
-        if getattr(volume.spec, field) is not None:
+        details = getattr(volume.spec, field)
+        if details is not None:
             migrated = csi_node.metadata.annotations.get(MIGRATED_PLUGINS, "") if csi_node is not None else ""
             if plugin not in migrated.split(","):
                 return volume
-            _check_source(volume)
-            return _translated(volume, driver_zone)
+            csi_handle(field, details, volume.labels)
+            return _translated(volume, driver_zone) if driver_zone is not None else volume
     return volume
 
 
-def _check_source(volume: PersistentVolume) -> None:
-    if volume.spec.gce_persistent_disk is not None:
-        zones = (volume.labels.get(_BETA_ZONE) or volume.labels.get(_ZONE, "")).split("__")
-        if len(zones) > 1:
-            _region_of(zones)
-    elif volume.spec.aws_elastic_block_store is not None:
-        volume_id = str(volume.spec.aws_elastic_block_store.get("volumeID", ""))
-        if volume_id.startswith("aws://"):
-            path = volume_id.removeprefix("aws://").partition("/")[2].strip("/")
-            if not path.startswith("vol-") or "/" in path:
-                raise TranslationError(
-                    f"failed to translate Kubernetes ID to EBS Volume ID Invalid format for AWS volume ({volume_id})"
-                )
+def csi_handle(field: str, details: dict[str, Any], labels: Mapping[str, str]) -> str:
+    """The driver's handle for an in-tree volume of type `field`; TranslationError when it cannot be told.
+
+    `labels` are the PersistentVolume's, none for a volume written into a pod.
+    """
+    if field == "gce_persistent_disk":
+        return f"projects/UNSPECIFIED/{_place(labels)}/disks/{details.get('pdName', '')}"
+    if field == "azure_disk":
+        kind = details.get("kind")
+        if kind is not None and str(kind).lower() != "managed":
+            raise TranslationError(f"kind({kind}) is not supported in csi migration")
+        return str(details.get("diskURI", ""))
+    volume_id = str(details.get("volumeID", ""))
+    if field == "aws_elastic_block_store" and volume_id.startswith("aws://"):
+        path = volume_id.removeprefix("aws://").partition("/")[2].strip("/")
+        if not path.startswith("vol-") or "/" in path:
+            raise TranslationError(
+                f"failed to translate Kubernetes ID to EBS Volume ID Invalid format for AWS volume ({volume_id})"
+            )
+        return path
+    return volume_id
 
 
-def _region_of(zones: list[str]) -> None:
+def _place(labels: Mapping[str, str]) -> str:
+    zones = (labels.get(_BETA_ZONE) or labels.get(_ZONE, "")).split("__")
+    return f"regions/{_region_of(zones)}" if len(zones) > 1 else f"zones/{zones[0] or 'UNSPECIFIED'}"
+
+
+def _region_of(zones: list[str]) -> str:
     regions = set()
     for zone in zones:
         pieces = zone.split("-")
@@ -75,6 +91,7 @@ def _region_of(zones: list[str]) -> None:
         raise TranslationError(
             f"failed to get region from zones: multiple or no regions gotten from zones, got: map[{got}]"
         )
+    return regions.pop()
 
 
 def _translated(volume: PersistentVolume, driver_zone: str) -> PersistentVolume:

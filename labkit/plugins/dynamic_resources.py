@@ -14,7 +14,7 @@ from labkit.framework.node_info import NodeInfo
 from labkit.framework.plugin import Plugin
 from labkit.framework.results import NodeToStatus, PostFilterResult, PreBindPreFlightResult
 from labkit.framework.status import Status
-from labkit.objects.pod import Pod
+from labkit.objects.pod import Pod, PodResourceClaim
 
 _KEY = "DynamicResources"
 _NOT_MODELLED = "resource claims cannot be allocated: this scheduler does not manage devices"
@@ -36,9 +36,10 @@ class DynamicResources(Plugin):
     def pre_filter(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status | None:
         """Skip for pods without claims; the state is written all the same, PostFilter looks for it."""
         state.write(_KEY, True)
-        if not pod.spec.resource_claims:
-            return Status.skip()
-        return Status.unresolvable(self._missing_claim(pod) or _NOT_MODELLED)
+        missing = self._missing_claim(pod)
+        if missing:
+            return Status.unresolvable(missing)
+        return Status.unresolvable(_NOT_MODELLED) if _has_claims(pod) else Status.skip()
 
     def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
         """Nothing to check: pods with claims do not get past PreFilter. MissingStateError where PreFilter is disabled."""
@@ -102,20 +103,34 @@ class DynamicResources(Plugin):
         ]
 
     def _missing_claim(self, pod: Pod) -> str:
-        for claim in pod.spec.resource_claims:
-            name = claim.resource_claim_name
-            if name is None:
-                made = {
-                    str(s.get("name")): s.get("resourceClaimName") for s in pod.status.resource_claim_statuses
-                }
-                if claim.name not in made:
-                    return f'pod "{pod.key}": ResourceClaim not created yet'
-                name = made[claim.name]
-            known = (
-                self.handle.objects.get("ResourceClaim", pod.namespace, name)
-                if self.handle and name
-                else None
-            )
-            if name and known is None:
-                return f'resourceclaim "{name}" not found'
+        """Which claim the pod waits for; empty when it has all it needs, be it none at all."""
+        for entry in pod.spec.resource_claims:
+            try:
+                name = _claim_name(pod, entry)
+            except LookupError as e:
+                return str(e.args[0])
+            if name is not None and self._claim(pod, name) is None:
+                return f'could not find ResourceClaim "{pod.namespace}/{name}"'
         return ""
+
+    def _claim(self, pod: Pod, name: str) -> Any:
+        return self.handle.objects.get("ResourceClaim", pod.namespace, name) if self.handle else None
+
+
+def _claim_name(pod: Pod, entry: PodResourceClaim) -> str | None:
+    """The claim's name; None where none was made for a template because none is needed."""
+    if entry.resource_claim_name is not None:
+        return entry.resource_claim_name
+    if entry.resource_claim_template_name is None:
+        raise LookupError(
+            f'pod "{pod.key}", spec.resourceClaim "{entry.name}": none of the supported fields are set'
+        )
+    for status in pod.status.resource_claim_statuses:
+        if status.get("name") == entry.name:
+            name: str | None = status.get("resourceClaimName")
+            return name
+    raise LookupError(f'pod "{pod.key}": ResourceClaim not created yet')
+
+
+def _has_claims(pod: Pod) -> bool:
+    return any(_claim_name(pod, entry) is not None for entry in pod.spec.resource_claims)

@@ -12,9 +12,10 @@ from labkit.framework.plugin import Plugin
 from labkit.framework.status import Status
 from labkit.objects.pod import Pod, Volume
 from labkit.objects.storage import CSINode, PersistentVolume, PersistentVolumeClaim
+from labkit.plugins._migration import TranslationError, csi_handle
 from labkit.plugins._volumes import (
     MIGRATED,
-    claim_volumes,
+    claim_name,
     class_of_claim,
     is_migratable_inline,
     not_found,
@@ -33,13 +34,6 @@ _IN_TREE_PROVISIONERS = {
     "kubernetes.io/cinder": "cinder",
     "kubernetes.io/portworx-volume": "portworx_volume",
     "kubernetes.io/vsphere-volume": "vsphere_volume",
-}
-_HANDLE_FIELDS = {
-    "aws_elastic_block_store": "volumeID",
-    "gce_persistent_disk": "pdName",
-    "azure_disk": "diskName",
-    "cinder": "volumeID",
-    "portworx_volume": "volumeID",
 }
 #: Stands for the volumes of claims that have none yet; any text that no real handle has would do.
 _PENDING = "pending-0123456789abcdef0123456789"
@@ -108,9 +102,14 @@ class NodeVolumeLimits(Plugin):
         assert self.handle is not None
         found: dict[str, str] = {}
         for volume in pod.spec.volumes:
-            if is_migratable_inline(volume):
-                _count_in_tree(found, volume, csi_node)
-        for volume, name in claim_volumes(pod):
+            name = claim_name(pod, volume)
+            if name is None:
+                try:
+                    found |= _in_tree(volume, csi_node, {})
+                except TranslationError as e:
+                    text = f"converting volume({volume.name}) from inline to csi: {e}"
+                    raise _LookupFailed(Status.as_error_of(text, plugin=self.name)) from e
+                continue
             claim = self.handle.objects.get("PersistentVolumeClaim", pod.namespace, name)
             if claim is None:
                 if incoming:
@@ -137,8 +136,10 @@ class NodeVolumeLimits(Plugin):
         if volume is not None:
             if volume.spec.csi is not None:
                 return str(volume.spec.csi.get("driver", "")), str(volume.spec.csi.get("volumeHandle", ""))
-            found: dict[str, str] = {}
-            _count_in_tree(found, volume.spec, csi_node)
+            try:
+                found = _in_tree(volume.spec, csi_node, volume.labels)
+            except TranslationError:
+                return "", ""
             return next(((d, u.removeprefix(d + "/")) for u, d in found.items()), ("", ""))
         class_name = class_of_claim(claim)
         storage_class = objects.get("StorageClass", "", class_name) if class_name else None
@@ -183,13 +184,13 @@ def _migration_on(field: str, csi_node: CSINode | None) -> bool:
     return csi_node is not None and field in _COUNTED
 
 
-def _count_in_tree(found: dict[str, str], source: Any, csi_node: CSINode | None) -> None:
+def _in_tree(source: Any, csi_node: CSINode | None, labels: dict[str, str]) -> dict[str, str]:
+    """Unique name -> driver of an in-tree volume that counts; TranslationError when its handle cannot be told."""
     for field in _COUNTED:
         details: dict[str, Any] | None = getattr(source, field, None)
         if details is not None and _migration_on(field, csi_node):
-            handle = str(details.get(_HANDLE_FIELDS[field], ""))
-            if handle:
-                found[f"{MIGRATED[field]}/{handle}"] = MIGRATED[field]
+            return {f"{MIGRATED[field]}/{csi_handle(field, details, labels)}": MIGRATED[field]}
+    return {}
 
 
 def _limits_rose(pod: Pod, old: CSINode | None, new: CSINode | None) -> QueueingHint:
