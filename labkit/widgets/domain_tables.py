@@ -61,7 +61,7 @@ def rejections(trace: Trace) -> Block | None:
 def verdict_of(rule: Rule, domain: Domain, trace: Trace) -> tuple[str, str, str]:
     """(status, word, reason): what the engine's Filter said of the domain's nodes, for this rule's plugin.
 
-    A domain passes when one of its nodes does.
+    A domain passes when one of its nodes does. Where the plugin rejects it for another of its rules, this one says so.
     """
     said = [s for n in domain.nodes if (s := trace.filter_by_plugin.get(n, {}).get(rule.plugin)) is not None]
     if not said:
@@ -70,9 +70,23 @@ def verdict_of(rule: Rule, domain: Domain, trace: Trace) -> tuple[str, str, str]
         return "pass", t("allowed", "允许"), ""
     status = said[0]
     reason = ", ".join(status.reasons)
+    if status.is_rejected and _fulfilled(rule, domain):
+        return "skip", t("another rule rejects", "被其他规则拒绝"), ""
     if status.is_rejected:
         return "fail", t("rejected", "拒绝"), reason
     return "error", t("error", "出错"), reason
+
+
+def _fulfilled(rule: Rule, domain: Domain) -> bool:
+    """By the plugin's own numbers this rule has nothing against the domain."""
+    if domain.value is None:
+        # Only what forbids a neighbour cannot forbid nodes that are in no domain.
+        return rule.kind in ("apart", "kept-out")
+    if rule.kind == "hard":
+        return domain.skew is not None and domain.count is not None and domain.skew <= rule.max_skew
+    if rule.kind == "together":
+        return bool(domain.count)
+    return not domain.count
 
 
 def _title(rule: Rule) -> str:
@@ -183,15 +197,15 @@ def _columns(rule: Rule) -> list[Block]:
 def _footnote(rule: Rule) -> str:
     if rule.kind == "hard":
         return t(
-            "Verdict: of PodTopologySpread with all its constraints. ✕ beside a node: this or another plugin rejects it. "
+            "Verdict: of PodTopologySpread, for this constraint. ✕ beside a node: this or another plugin rejects it. "
             "★: chosen.",
-            "判定：PodTopologySpread 对全部约束的结论。节点旁的 ✕：被这个或其他插件拒绝。★：被选中。",
+            "判定：PodTopologySpread 就这条约束的结论。节点旁的 ✕：被这个或其他插件拒绝。★：被选中。",
         )
     if rule.kind in ("together", "apart", "kept-out"):
         return t(
-            "Verdict: of InterPodAffinity with all its terms. ✕ beside a node: this or another plugin rejects it. "
+            "Verdict: of InterPodAffinity, for these terms. ✕ beside a node: this or another plugin rejects it. "
             "★: chosen.",
-            "判定：InterPodAffinity 对全部条目的结论。节点旁的 ✕：被这个或其他插件拒绝。★：被选中。",
+            "判定：InterPodAffinity 就这些条目的结论。节点旁的 ✕：被这个或其他插件拒绝。★：被选中。",
         )
     return t(
         "Score: of the plugin with all its rules, normalised. Only nodes that passed every Filter have one. ★: chosen.",

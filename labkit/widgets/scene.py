@@ -30,7 +30,10 @@ Json = dict[str, Any]
 
 
 class Scene:
-    """Nodes, placed pods and all other objects of `lab` as they are now."""
+    """Nodes, placed pods and all other objects of `lab` as they are now.
+
+    Pods that Permit holds have their room, and nominated ones count on their nodes, as in the lab itself.
+    """
 
     def __init__(self, lab: Lab) -> None:
         self.lab = lab
@@ -38,7 +41,13 @@ class Scene:
         pods = lab.look("Pod")
         self.placed = [p for p in pods if (p.get("spec") or {}).get("nodeName")]
         self.waiting = [p for p in pods if not (p.get("spec") or {}).get("nodeName")]
-        self._services = Services(clock=VirtualClock(lab.clock.now()), nominator=Nominator())
+        nominator = Nominator()
+        for name in lab.scheduler.nominator.nodes():
+            for nominated in lab.scheduler.nominator.pods_for(name):
+                nominator.add(nominated, name)
+        self._services = Services(clock=VirtualClock(lab.clock.now()), nominator=nominator)
+        #: The pod that is being decided, taken off the node that it has in the lab.
+        self._lifted: Pod | None = None
         self._objects = Informer()
         self._services.objects = self._objects
         self._cache = Cache()
@@ -50,6 +59,8 @@ class Scene:
             pod = typed(raw, "Pod")
             assert isinstance(pod, Pod)
             self._cache.add_pod(pod)
+        for held in lab.scheduler.waiting.list():
+            self._cache.add_pod(held.pod)
         for kind in WATCHED:
             for raw in lab.look(kind):
                 self._objects.put(kind, typed(raw, kind))
@@ -104,10 +115,14 @@ class Scene:
         change: Callable[[Framework], Any] | None = None,
         all_filters: bool = False,
     ) -> Trace:
-        """One decision. `off`: plugin -> extension points without it (None: all); `change` may do anything else."""
+        """One decision. `off`: plugin -> extension points without it (None: all); `change` may do anything else.
+
+        A pod that has a node in the lab is decided as if it were not there.
+        """
         frameworks = self.frameworks(config)
         incoming = typed(without_node(pod), "Pod")
         assert isinstance(incoming, Pod)
+        self._lift(incoming)
         framework = frameworks.get(incoming.spec.scheduler_name) or next(iter(frameworks.values()))
         for name, points in (off or {}).items():
             framework.remove(name, points)
@@ -120,6 +135,17 @@ class Scene:
         trace = Trace(incoming.key, profile=framework.profile_name, all_filters=all_filters)
         schedule_pod(framework, CycleState(), incoming, Settings(all_nodes=True), trace)
         return trace
+
+    def _lift(self, incoming: Pod) -> None:
+        # It stays away until another pod is decided: who asked may still look at the snapshot.
+        if self._lifted is not None and self._lifted.uid != incoming.uid:
+            self._cache.add_pod(self._lifted)
+            self._lifted = None
+        there = self._cache.get_pod(incoming.uid)
+        if there is not None:
+            self._cache.remove_pod(there)
+            self._lifted = there
+        self._cache.update_snapshot(self._services.snapshot)
 
 
 def key_of(pod: Json) -> str:
