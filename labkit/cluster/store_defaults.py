@@ -237,6 +237,8 @@ def _service(obj: Json) -> None:
         spec.pop("internalTrafficPolicy", None)
     if spec["type"] in ("NodePort", "LoadBalancer"):
         _fill(spec, externalTrafficPolicy="Cluster")
+    if spec["type"] == "LoadBalancer":
+        _fill(spec, allocateLoadBalancerNodePorts=True)
     for port in spec.get("ports") or ():
         _fill(port, protocol="TCP")
         if port.get("targetPort") in (None, 0, ""):

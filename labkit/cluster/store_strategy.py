@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from labkit.cluster import store_services
 from labkit.cluster.store_errors import Cause, invalid
 from labkit.cluster.store_types import ResourceType
 from labkit.objects.quantity import Quantity, parse_quantity
@@ -65,19 +66,9 @@ def prepare_create(store: Store, resource: ResourceType, obj: Json) -> None:
 
 
 def allocate(store: Store, resource: ResourceType, obj: Json) -> None:
-    """Hand out what exists once: cluster IPs."""
-    if resource.kind != "Service":
-        return
-    spec = obj["spec"]
-    if spec.get("type") == "ExternalName":
-        return
-    if not spec.get("clusterIP"):
-        used = {(o["spec"].get("clusterIP")) for o in store.objects(resource).values()}
-        candidates = (f"10.96.{n // 250}.{n % 250 + 1}" for n in range(1, 60000))
-        spec["clusterIP"] = next(ip for ip in candidates if ip not in used)
-    spec.setdefault("clusterIPs", [spec["clusterIP"]])
-    spec.setdefault("ipFamilies", ["IPv4"])
-    spec.setdefault("ipFamilyPolicy", "SingleStack")
+    """Hand out what exists once: cluster IPs, node ports."""
+    if resource.kind == "Service":
+        store_services.allocate(store, obj)
 
 
 def _job_selector(obj: Json) -> None:
@@ -137,13 +128,8 @@ def prepare_update(
         known = int(before) if before.isdigit() else 1
         _template_generation(obj, known + (old["spec"].get("template") != obj["spec"].get("template")))
     elif resource.kind == "Service":
-        for key in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
-            if (
-                obj["spec"].get(key) is None
-                and old["spec"].get(key) is not None
-                and obj["spec"].get("type") != "ExternalName"
-            ):
-                obj["spec"][key] = old["spec"][key]
+        store_services.let_go(old, obj)
+        store_services.allocate(store, obj, old)
 
 
 def _pod_status_update(resource: ResourceType, old: Json, obj: Json) -> None:

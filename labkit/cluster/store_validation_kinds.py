@@ -7,6 +7,7 @@ from typing import Any
 
 from labkit.cluster.store_autoscaling import check_autoscaler
 from labkit.cluster.store_problems import Problems
+from labkit.cluster.store_services import check_service, check_service_update
 from labkit.cluster.store_validation_config import (
     check_config_map,
     check_cron_job,
@@ -29,6 +30,11 @@ from labkit.cluster.store_validation_storage import (
     check_storage_class,
     check_storage_class_update,
     check_volume,
+)
+from labkit.cluster.store_validation_workloads import (
+    check_stateful_set_update,
+    check_workload_set,
+    check_workload_set_update,
 )
 from labkit.objects.quantity import parse_quantity
 
@@ -95,7 +101,7 @@ def _priority_class(obj: Json, problems: Problems) -> None:
             "value", f"maximum allowed value of a user defined priority is {MAX_USER_PRIORITY}"
         )
     problems.one_of(
-        "preemptionPolicy", obj.get("preemptionPolicy"), ("Never", "PreemptLowerPriority"), empty=True
+        "preemptionPolicy", obj.get("preemptionPolicy"), ("PreemptLowerPriority", "Never"), empty=True
     )
 
 
@@ -104,64 +110,6 @@ def _priority_class_update(old: Json, obj: Json, problems: Problems) -> None:
         problems.forbidden("value", "may not be changed in an update.")
     if old.get("preemptionPolicy") != obj.get("preemptionPolicy"):
         problems.invalid("preemptionPolicy", obj.get("preemptionPolicy"), "field is immutable")
-
-
-def _workload(obj: Json, problems: Problems) -> None:
-    spec = obj["spec"]
-    if spec.get("replicas") is not None and spec["replicas"] < 0:
-        problems.invalid("spec.replicas", spec["replicas"], "must be greater than or equal to 0")
-    selector, template = spec.get("selector"), spec.get("template") or {}
-    if selector is None:
-        problems.required("spec.selector")
-    elif not selector.get("matchLabels") and not selector.get("matchExpressions"):
-        problems.invalid("spec.selector", selector, f"empty selector is invalid for {_word(obj)}")
-    else:
-        check_labels_of_selector(selector, "spec.selector", problems)
-        labels = (template.get("metadata") or {}).get("labels") or {}
-        wanted = selector.get("matchLabels") or {}
-        if any(labels.get(k) != v for k, v in wanted.items()):
-            problems.invalid(
-                "spec.template.metadata.labels", labels, "`selector` does not match template `labels`"
-            )
-    pod_spec = template.get("spec")
-    if pod_spec is None:
-        problems.required("spec.template.spec.containers")
-        return
-    check_pod_spec(pod_spec, "spec.template.spec", problems, template=True)
-    if pod_spec.get("restartPolicy") not in (None, "Always"):
-        problems.unsupported("spec.template.spec.restartPolicy", pod_spec["restartPolicy"], ("Always",))
-
-
-def _word(obj: Json) -> str:
-    return {"DaemonSet": "daemonset", "StatefulSet": "statefulset"}.get(obj["kind"], "deployment")
-
-
-def _workload_update(old: Json, obj: Json, problems: Problems) -> None:
-    _workload(obj, problems)
-    before, after = old["spec"].get("selector"), obj["spec"].get("selector")
-    if before != after:
-        problems.invalid("spec.selector", after, "field is immutable")
-
-
-def _stateful_set_update(old: Json, obj: Json, problems: Problems) -> None:
-    mutable = (
-        "replicas",
-        "ordinals",
-        "template",
-        "updateStrategy",
-        "revisionHistoryLimit",
-        "persistentVolumeClaimRetentionPolicy",
-        "minReadySeconds",
-    )
-    _workload(obj, problems)
-    rest_before = {k: v for k, v in old["spec"].items() if k not in mutable}
-    rest_after = {k: v for k, v in obj["spec"].items() if k not in mutable}
-    if rest_before != rest_after:
-        problems.forbidden(
-            "spec",
-            "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
-            "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden",
-        )
 
 
 def _job(obj: Json, problems: Problems) -> None:
@@ -250,30 +198,14 @@ def _config_map_update(old: Json, obj: Json, problems: Problems) -> None:
         problems.forbidden("immutable", "field is immutable when `immutable` is set")
 
 
-def _service(obj: Json, problems: Problems) -> None:
-    spec = obj["spec"]
-    if not spec.get("ports") and spec.get("type") != "ExternalName" and spec.get("clusterIP") != "None":
-        problems.required("spec.ports")
-    for i, port in enumerate(spec.get("ports") or ()):
-        if not 0 < int(port.get("port") or 0) < 65536:
-            problems.invalid(
-                f"spec.ports[{i}].port", port.get("port") or 0, "must be between 1 and 65535, inclusive"
-            )
-        target = port.get("targetPort")
-        if isinstance(target, int) and not 0 < target < 65536:
-            problems.invalid(f"spec.ports[{i}].targetPort", target, "must be between 1 and 65535, inclusive")
-        if not port.get("name") and len(spec["ports"]) > 1:
-            problems.required(f"spec.ports[{i}].name")
-
-
 CREATE_CHECKS: dict[str, Callable[[Json, Problems], None]] = {
     "Pod": check_pod,
     "Node": _node,
     "PriorityClass": _priority_class,
-    "Deployment": _workload,
-    "ReplicaSet": _workload,
-    "StatefulSet": _workload,
-    "DaemonSet": _workload,
+    "Deployment": check_workload_set,
+    "ReplicaSet": check_workload_set,
+    "StatefulSet": check_workload_set,
+    "DaemonSet": check_workload_set,
     "Job": _job,
     "HorizontalPodAutoscaler": check_autoscaler,
     "ConfigMap": check_config_map,
@@ -291,7 +223,7 @@ CREATE_CHECKS: dict[str, Callable[[Json, Problems], None]] = {
     "PersistentVolume": check_volume,
     "StorageClass": check_storage_class,
     "ResourceQuota": check_quota,
-    "Service": _service,
+    "Service": check_service,
     "PodGroup": check_pod_group,
     "Workload": check_workload,
 }
@@ -299,10 +231,10 @@ UPDATE_CHECKS: dict[str, Callable[[Json, Json, Problems], None]] = {
     "Pod": check_pod_update,
     "Node": _node_update,
     "PriorityClass": _priority_class_update,
-    "Deployment": _workload_update,
-    "ReplicaSet": _workload_update,
-    "DaemonSet": _workload_update,
-    "StatefulSet": _stateful_set_update,
+    "Deployment": check_workload_set_update,
+    "ReplicaSet": check_workload_set_update,
+    "DaemonSet": check_workload_set_update,
+    "StatefulSet": check_stateful_set_update,
     "HorizontalPodAutoscaler": lambda _, new, problems: check_autoscaler(new, problems),
     "Job": _job_update,
     "PersistentVolumeClaim": check_claim_update,
@@ -312,5 +244,6 @@ UPDATE_CHECKS: dict[str, Callable[[Json, Json, Problems], None]] = {
     "LimitRange": lambda _, new, problems: check_limit_range(new, problems),
     "CronJob": lambda _, new, problems: check_cron_job(new, problems),
     "ResourceQuota": lambda _, new, problems: check_quota(new, problems),
+    "Service": check_service_update,
     "PodGroup": check_pod_group_update,
 }

@@ -189,10 +189,11 @@ class RealControlPlane:
         self.api = Api(self.kubeconfig)
         apiserver = self._start_apiserver(etcd_url, port)
         apiserver.wait_ready(self.api.ready, START_SECONDS)
-        # Written by a post-start hook that readyz does not wait for.
+        # Written by post-start hooks that readyz does not wait for.
         wait_for(
             lambda: len(self.api.list("Namespace")) >= len(SYSTEM_NAMESPACES), 30, "the system namespaces"
         )
+        wait_for(lambda: self.api.list("Service"), 30, "the service of the API itself")
 
     def _start_etcd(self) -> str:
         url, peer = f"http://127.0.0.1:{free_port()}", f"http://127.0.0.1:{free_port()}"

@@ -13,13 +13,14 @@ from .harness import RealControlPlane
 from .kubectl_sessions import SESSIONS
 from .kubectl_sessions_invalid import INVALID_SESSIONS
 from .kubectl_sessions_more import MORE_SESSIONS
+from .kubectl_sessions_sets import SETS_SESSIONS
 from .kubectl_sessions_wide import WIDE_SESSIONS
 from .transcripts import Step, run
 
 pytestmark = pytest.mark.realcluster
 
 
-ALL_SESSIONS = {**SESSIONS, **MORE_SESSIONS, **WIDE_SESSIONS, **INVALID_SESSIONS}
+ALL_SESSIONS = {**SESSIONS, **MORE_SESSIONS, **WIDE_SESSIONS, **INVALID_SESSIONS, **SETS_SESSIONS}
 
 
 @pytest.mark.parametrize("session", ALL_SESSIONS)

@@ -49,7 +49,10 @@ def get_one(store: Store, target: Target, request: Request, accepted: Accepted) 
     if target.subresource == "scale":
         from labkit.cluster.store_scale import scale_of
 
-        return json_response(scale_of(resource, found))
+        scale = scale_of(resource, found)
+        if accepted.view == "Table":
+            return json_response(tables.scale_table(scale, store.clock.now(), _include(request)))
+        return json_response(scale)
     if target.subresource is not None:
         refuse_streams(target)
         known = resource.subresource(target.subresource)

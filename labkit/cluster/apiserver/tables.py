@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from labkit.cluster.apiserver.table_cells import COLUMNS, DEFAULT
-from labkit.cluster.apiserver.table_text import Cells
+from labkit.cluster.apiserver.table_text import Cells, age
+from labkit.cluster.apiserver.table_text import columns as columns_of
 from labkit.cluster.store_types import ResourceType
 
 Json = dict[str, Any]
@@ -13,8 +14,12 @@ Json = dict[str, Any]
 
 def columns(resource: ResourceType) -> list[Json]:
     """The column definitions of a resource."""
+    return _definitions(_table(resource))
+
+
+def _definitions(cells: Cells) -> list[Json]:
     found = []
-    for name, type_, priority in _table(resource).columns:
+    for name, type_, priority in cells.columns:
         format_ = "name" if name == "Name" else ""
         found.append(
             {
@@ -41,7 +46,11 @@ def _table(resource: ResourceType) -> Cells:
 
 def row(resource: ResourceType, obj: Json, now: float, include: str) -> Json:
     """One row; `include` says what of the object it carries (`Metadata`, `Object`, `None`)."""
-    cells = _table(resource).cells(obj, now)
+    return _row(_table(resource), obj, now, include)
+
+
+def _row(table: Cells, obj: Json, now: float, include: str) -> Json:
+    cells = table.cells(obj, now)
     if include == "None":
         return {"cells": cells, "object": None}
     return {"cells": cells, "object": obj if include == "Object" else partial(obj)}
@@ -70,3 +79,25 @@ def table(
         "rows": [row(resource, o, now, include) for o in objects],
     }
     return found
+
+
+def scale_table(scale: Json, now: float, include: str) -> Json:
+    """A Scale as a Table: what `kubectl get --subresource=scale` shows."""
+    return {
+        "kind": "Table",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": {"resourceVersion": scale["metadata"].get("resourceVersion", "")},
+        "columnDefinitions": _definitions(_SCALE),
+        "rows": [_row(_SCALE, scale, now, include)],
+    }
+
+
+_SCALE = Cells(
+    columns_of("Name, Desired:integer, Available:integer, Age"),
+    lambda scale, now: [
+        scale["metadata"]["name"],
+        scale["spec"].get("replicas", 0),
+        scale["status"]["replicas"],
+        age(scale, now),
+    ],
+)

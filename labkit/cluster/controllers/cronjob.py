@@ -112,8 +112,8 @@ class CronJobController(Controller):
                     self._delete(obj, job)
             status["active"] = None
         name = _job_name(obj, due)
-        job = next((j for j in jobs if j["metadata"]["name"] == name), None)
-        meta = (job or self._create(obj, name, datetime.fromtimestamp(due, zone)))["metadata"]
+        there = [j for j in jobs if j["metadata"]["name"] == name]
+        meta = (there[0] if there else self._create(obj, name, datetime.fromtimestamp(due, zone)))["metadata"]
         reference = {"apiVersion": "batch/v1", "kind": "Job", "name": name}
         reference |= {k: meta[k] for k in ("namespace", "resourceVersion", "uid")}
         status["active"] = [*(status.get("active") or ()), reference]

@@ -74,7 +74,7 @@ def node_of(pod: Json) -> str:
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
     for term in required.get("nodeSelectorTerms") or ():
         for field in term.get("matchFields") or ():
-            values = field.get("values") or ()
+            values: list[str] = field.get("values") or []
             if (field.get("key"), field.get("operator"), len(values)) == (_NAME_FIELD, "In", 1):
                 return str(values[0])
     return ""

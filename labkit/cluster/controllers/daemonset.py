@@ -132,7 +132,9 @@ class DaemonSetController(Controller):
 
     def _replace(self, obj: Json, here: dict[str, list[Json]], revision: str, most: int) -> list[Json]:
         """Old pods to delete so that on no more than `most` nodes the daemon is away; those that are away go first."""
-        away, gone, candidates = 0, [], []
+        away = 0
+        gone: list[Json] = []
+        candidates: list[Json] = []
         for pods in here.values():
             new, old = _new_and_old(pods, revision)
             if bool(new) == bool(old) or len(new) + len(old) > 1:
@@ -150,7 +152,10 @@ class DaemonSetController(Controller):
         self, obj: Json, here: dict[str, list[Json]], revision: str, most: int
     ) -> tuple[list[str], list[Json]]:
         """(nodes that get a second, new pod, old pods whose successor is available)."""
-        double, at_once, candidates, gone = 0, [], [], []
+        double = 0
+        at_once: list[str] = []
+        candidates: list[str] = []
+        gone: list[Json] = []
         for name, pods in here.items():
             new, old = _new_and_old(pods, revision)
             if len(new) > 1 or len(old) > 1:
