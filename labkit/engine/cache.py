@@ -76,7 +76,6 @@ class Cache:
         self._moves: list[tuple[int, PodInfo, str]] = []
         self._list_changed = True
         self._nodes_changed = False
-        self._images_changed = True
 
     # --- nodes --------------------------------------------------------------------------------------------
 
@@ -131,7 +130,6 @@ class Cache:
                 size, holders = self._images.setdefault(name, (image.size_bytes, {}))
                 holders[node.name] = None
                 self._images[name] = (size, holders)
-        self._images_changed |= bool(node.status.images)
 
     def _remove_images(self, node: Node) -> None:
         for image in node.status.images:
@@ -140,7 +138,6 @@ class Cache:
                     self._images[name][1].pop(node.name, None)
                     if not self._images[name][1]:
                         del self._images[name]
-        self._images_changed |= bool(node.status.images)
 
     # --- pods ---------------------------------------------------------------------------------------------
 
@@ -225,25 +222,20 @@ class Cache:
         """
         if self._list_changed:
             known = snapshot.by_name
-            ordered = [
+            snapshot.reset(
                 self._copy(name) if name in self._dirty or name not in known else known[name]
                 for name in self._tree.names()
-            ]
-            snapshot.reset(ordered)
+            )
         else:
             for name in self._dirty:
                 snapshot.put(self._copy(name))
-        if self._images_changed or self._list_changed:
-            self._spread_images(snapshot.nodes)
-        else:
-            self._spread_images(snapshot.by_name[name] for name in self._dirty)
         self._write_journal(snapshot)
         self._dirty.clear()
-        self._list_changed = self._images_changed = self._nodes_changed = False
+        self._list_changed = self._nodes_changed = False
 
     def _write_journal(self, snapshot: Snapshot) -> None:
         large = self.large_from is not None and len(snapshot.nodes) >= self.large_from
-        if self._images_changed or self._nodes_changed or large != snapshot.large:
+        if self._nodes_changed or large != snapshot.large:
             snapshot.large = large
             snapshot.begin_epoch()
         elif large and not self._list_changed:
@@ -254,14 +246,11 @@ class Cache:
         self._moves.clear()
 
     def _copy(self, name: str) -> NodeInfo:
-        return self.nodes[name].clone()
-
-    def _spread_images(self, nodes: object) -> None:
-        for info in nodes:  # type: ignore[attr-defined]
-            images = info.node.status.images
-            if images or info.image_states:
-                info.image_states = {
-                    name: (self._images[name][0], len(self._images[name][1]))
-                    for image in images
-                    for name in image.names
-                }
+        """A node as it is now. How many nodes have its images is counted now, too, and stays until the next copy."""
+        info = self.nodes[name].clone()
+        info.image_states = {
+            name: (self._images[name][0], len(self._images[name][1]))
+            for image in info.node.status.images
+            for name in image.names
+        }
+        return info

@@ -132,7 +132,7 @@ def test_confirmed_on_another_node() -> None:
 
 
 def test_image_states_count_nodes_and_keep_the_first_size() -> None:
-    """Size as first reported, number of nodes that have the name; what goes is subtracted."""
+    """Size as first reported, number of nodes that have the name, counted when the node was last copied."""
 
     def with_image(name: str, size: int) -> Any:
         return make_node(name, images=[{"names": ["app:v1"], "sizeBytes": size}])
@@ -140,6 +140,9 @@ def test_image_states_count_nodes_and_keep_the_first_size() -> None:
     cache, snapshot = filled(with_image("a", 10), with_image("b", 20), make_node("c"))
     assert [n.image_states for n in snapshot.nodes] == [{"app:v1": (10, 2)}, {"app:v1": (10, 2)}, {}]
     cache.remove_node("b")
+    cache.update_snapshot(snapshot)
+    assert snapshot.by_name["a"].image_states == {"app:v1": (10, 2)}
+    cache.add_pod(make_pod("p", node="a"))
     cache.update_snapshot(snapshot)
     assert snapshot.by_name["a"].image_states == {"app:v1": (10, 1)}
 
