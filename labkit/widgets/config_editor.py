@@ -16,6 +16,7 @@ from labkit.widgets.config_plugins import (
     weights_table,
     would_run,
 )
+from labkit.widgets.config_settings import settings, settings_table
 from labkit.widgets.plugin_editor import comparison
 from labkit.widgets.view import Block
 
@@ -169,6 +170,7 @@ class ConfigEditorController:
     def _plugins(self) -> Block:
         now = running(self.lab.scheduler.frameworks)
         before = now.get(self.profile)
+        profile = self.profile
         items: list[Block] = []
         if len(self.plugins) > 1:
             items.append(
@@ -176,7 +178,7 @@ class ConfigEditorController:
             )
         if before is None:
             before = next(iter(now.values()))
-            other = next(iter(now))
+            profile = other = next(iter(now))
             items.append(
                 v.text(
                     t(
@@ -192,8 +194,15 @@ class ConfigEditorController:
             weights_table(before, after),
             v.heading(t("Plugins by extension point", "各扩展点的插件")),
             points_table(before, after),
+            v.heading(t("Settings and arguments that differ", "不同的设置与参数")),
+            settings_table(*self._settings(profile)),
         ]
         return v.card(t(f"What runs in {self.profile}", f"{self.profile} 中运行什么"), *items)
+
+    def _settings(self, profile: str) -> tuple[dict[str, str], dict[str, str]]:
+        """Of the lab (its `profile`) and of the file."""
+        assert self.accepted is not None
+        return settings(self.lab.scheduler.config, profile), settings(self.accepted, self.profile)
 
     def _lost(self) -> list[Block]:
         """Pods that no profile of the file schedules."""

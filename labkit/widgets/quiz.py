@@ -283,13 +283,17 @@ def explained(result: Mark) -> list[Block]:
     if result.explanation:
         blocks.append(v.text(plain(result.explanation)))
     if result.corrections:
-        columns = [
-            v.column(t("What others say", "别处的说法"), width="40%"),
-            v.column(t("What Kubernetes 1.36 does", "Kubernetes 1.36 的实际行为")),
+        # No table: beside each other where there is room, below each other on a narrow page.
+        both = [
+            v.grid(
+                "minmax(0,2fr) minmax(0,3fr)",
+                v.text(t(f"Others: {plain(source)}", f"别处：{plain(source)}"), mute=True),
+                v.text(t(f"1.36: {plain(fact)}", f"1.36：{plain(fact)}")),
+            )
+            for source, fact in result.corrections
         ]
-        rows = [v.row(plain(source), plain(fact)) for source, fact in result.corrections]
         title = t("What others say, and what 1.36 does", "别处的说法与 1.36 的实际行为")
-        blocks.append(v.details(title, v.table(columns, rows)))
+        blocks.append(v.details(title, *both))
     return blocks
 
 

@@ -139,7 +139,7 @@ def test_pods_that_move_are_those_that_move_in_a_lab_started_with_the_file(langu
         "web": "busy",
         "api": "busy",
     }
-    pods = tables(editor.view())[2]
+    pods = tables(editor.view())[3]
     assert sorted(r[:3] for r in cells(pods)) == [["api", "idle", "busy"], ["web", "idle", "busy"]]
     assert not lab.traces
     assert sorted(p["spec"].get("nodeName", "") for p in lab.pods()) == ["", "", "busy"]
@@ -272,3 +272,34 @@ def test_both_decisions_of_a_pod_can_be_read() -> None:
     assert len(texts) == 2
     assert "idle" in texts[0]
     assert "busy" in texts[1]
+
+
+def test_settings_and_arguments_that_differ_are_listed() -> None:
+    """Every difference by its path, with both values; what is the same in both is not listed."""
+    text = """apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+podMaxBackoffSeconds: 60
+leaderElection: {leaderElect: false}
+profiles:
+- percentageOfNodesToScore: 50
+  pluginConfig:
+  - name: NodeResourcesFit
+    args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 3}]}}
+"""
+    editor = ConfigEditorController(Lab("three-zones"), text)
+    found = next(
+        {row[0]: tuple(row[1:]) for row in cells(table)}
+        for table in of_type(editor.view(), "table")
+        if table["columns"][0]["text"] == "Setting"
+    )
+    assert found == {
+        "leaderElection.leaderElect": ("true", "false"),
+        "podMaxBackoffSeconds": ("10", "60"),
+        "profile.percentageOfNodesToScore": ("–", "50"),
+        "NodeResourcesFit.scoringStrategy.resources[0].weight": ("1", "3"),
+        "NodeResourcesFit.scoringStrategy.resources[1].name": ("memory", "–"),
+        "NodeResourcesFit.scoringStrategy.resources[1].weight": ("1", "–"),
+        "NodeResourcesFit.scoringStrategy.type": ("LeastAllocated", "MostAllocated"),
+    }
+    same = ConfigEditorController(Lab("three-zones"), HEAD)
+    assert "are the same" in text_of(same.view())
