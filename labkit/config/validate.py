@@ -8,6 +8,7 @@ from labkit.config.args import PluginArgs
 from labkit.config.defaults import PluginConfigEntries
 from labkit.config.errors import Json, child, duplicate, invalid, required
 from labkit.config.gates import FeatureGates
+from labkit.config.inner_args import inner_args
 from labkit.config.names import is_extended_resource, label_key_errors
 from labkit.config.points import CLASSIC_POINTS, CONFIG_KEYS, REMOVED_PLUGINS
 from labkit.config.schema import API_VERSION
@@ -177,6 +178,8 @@ def _as_go(plugin_set: PluginSet) -> dict[str, Any]:
 
 
 def _shown_args(args: Any) -> Any:
+    if isinstance(args, PluginArgs):
+        return inner_args(args)
     return args.data if isinstance(args, OpaqueArgs) else None
 
 

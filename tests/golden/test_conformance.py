@@ -24,6 +24,7 @@ FAMILIES = {
     "own-mixed": 3,
     "own-preemption": 12,
     "own-profiles": 11,
+    "own-queuesort": 10,
     "own-spread": 9,
     "own-ties": 5,
     "own-volumes": 12,
