@@ -9,7 +9,16 @@ from typing import Any
 
 from labkit.errors import InputError, LabError
 from labkit.i18n import t
-from labkit.quiz.evidence import Runner, compare, computed_answer, engine_runner, predicted, run_scenario
+from labkit.quiz.evidence import (
+    Outcome,
+    Runner,
+    compare,
+    computed_answer,
+    engine_runner,
+    look_up,
+    predicted,
+    run_scenario,
+)
 from labkit.quiz.model import AnyQuestion, FixYaml, Match, Multiple, Numeric, Order, PredictNode, Single
 from labkit.quiz.present import NONE, node_names, right_id
 from labkit.quiz.scenario import instance
@@ -202,7 +211,7 @@ def _mark_match(question: Match, response: Any) -> Mark:
 
 
 def _mark_fix(question: FixYaml, response: Any, runner: Runner) -> Mark:
-    """The share of goals that hold when the learner's YAML is run."""
+    """The share of goals that hold when the learner's YAML is run, beyond those that held at the start."""
     text = response if isinstance(response, str) else ""
     try:
         outcome = run_scenario(question.scenario, runner, **{question.part: text})
@@ -213,21 +222,40 @@ def _mark_fix(question: FixYaml, response: Any, runner: Runner) -> Mark:
     if outcome.error is not None:
         said = t("kube-scheduler refuses this configuration", "kube-scheduler 拒绝这份配置")
         return Mark(0.0, [Line("config", "fail", said, outcome.error)], right=question.solution)
-    lines, met, total = [], 0, 0
-    for pod, facts in question.goal.items():
-        for fact, wanted in facts.items():
-            total += 1
-            missed = list(compare({pod: {fact: wanted}}, outcome.decisions))
-            met += not missed
-            lines.append(
-                Line(
-                    f"{pod}.{fact}",
-                    "fail" if missed else "pass",
-                    f"{pod}: {fact} = {wanted}",
-                    "; ".join(missed),
-                )
-            )
-    return Mark(met / total, lines, right=question.solution)
+    lines = []
+    for pod, fact, wanted in _goals(question):
+        held = _holds(outcome, pod, fact, wanted)
+        why = "" if held else _instead(outcome, pod, fact)
+        lines.append(Line(f"{pod}.{fact}", "pass" if held else "fail", f"{pod}: {fact} = {wanted}", why))
+    met, given = sum(line.status == "pass" for line in lines), _held_at_start(question, runner)
+    return Mark((met - given) / max(len(lines) - given, 1), lines, right=question.solution)
+
+
+def _goals(question: FixYaml) -> list[tuple[str, str, Any]]:
+    return [(pod, fact, wanted) for pod, facts in question.goal.items() for fact, wanted in facts.items()]
+
+
+def _holds(outcome: Outcome, pod: str, fact: str, wanted: Any) -> bool:
+    return not list(compare({pod: {fact: wanted}}, outcome.decisions))
+
+
+def _held_at_start(question: FixYaml, runner: Runner) -> int:
+    try:
+        outcome = run_scenario(question.scenario, runner, **{question.part: question.start})
+    except LabError:
+        return 0
+    return sum(_holds(outcome, *goal) for goal in _goals(question))
+
+
+def _instead(outcome: Outcome, pod: str, fact: str) -> str:
+    """What is so in the place of a goal, with the pod's own message."""
+    decision = outcome.decisions.get(pod)
+    if decision is None:
+        return t("there is no pod of this name", "没有这个名字的 Pod")
+    found = look_up(decision, fact)
+    said = t("there is none", "没有") if found is None else t(f"it is {found}", f"实际为 {found}")
+    message = str(decision.get("message") or "")
+    return f"{said}{t('. ', '。')}{message}" if message else said
 
 
 def _mark_predict(question: PredictNode, response: Any, runner: Runner) -> Mark:

@@ -276,10 +276,10 @@ class GangTimelineController:
         if not rows:
             return v.text(t("– nothing yet", "– 还没有"), mute=True)
         columns = [
-            v.column(t("Time", "时间")),
-            v.column("Pod"),
+            v.column(t("Time", "时间"), width="96px"),
+            v.column("Pod", width="96px"),
             v.column(t("Extension point", "扩展点")),
-            v.column(t("Result", "结果")),
+            v.column(t("Result", "结果"), width="190px"),
             v.column(t("Node", "节点")),
             v.column(t("Message", "消息")),
         ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from labkit.i18n import language
 from labkit.quiz.bank import bank_names, find_bank
 from labkit.quiz.evidence import computed_answer, predicted
 from labkit.quiz.marking import mark
@@ -92,3 +93,18 @@ def test_parameters_change_the_answer() -> None:
             drawn = instance(question, f"learner {i}")
             right.add(str(computed_answer(drawn) if isinstance(drawn, Numeric) else predicted(drawn)[0]))
         assert len(right) > 1, f"{name} {id}"
+
+
+FIXES = [(n, q.id) for n in bank_names() for q in find_bank(n).questions if q.kind == "fix_yaml"]
+
+
+@pytest.mark.parametrize(("name", "id"), FIXES)
+def test_yaml_that_was_not_mended_earns_nothing(name: str, id: str) -> None:
+    """Goals that hold at the start are no achievement; what is so instead is told in the learner's language."""
+    question = find_bank(name).question(id)
+    assert isinstance(question, FixYaml)
+    with language("zh"):
+        found = mark(question, question.start, "s")
+    assert found.fraction == 0
+    assert mark(question, question.solution, "s").fraction == 1
+    assert not any(line.why.startswith(("expected", "got")) for line in found.lines)
