@@ -140,7 +140,8 @@ def _show(findings: list[Finding]) -> None:
 def _cluster(kubeconfig: str | None, in_cluster: bool) -> tuple[Any, Any]:
     if not kubeconfig and not in_cluster:
         return None, None
-    from labkit.cluster.live import connect, node_source
+    from labkit.cluster.live import connect
+    from labkit.cluster.reflector import node_source
 
     client = connect(kubeconfig=kubeconfig, in_cluster=in_cluster)
     return client, node_source(client)

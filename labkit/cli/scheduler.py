@@ -58,7 +58,12 @@ def register(app: typer.Typer) -> None:
         path = kubeconfig or loaded.client_connection.kubeconfig or None
         client = connect(path, in_cluster=in_cluster, context=context)
         live = LiveScheduler(
-            client, loaded, plugins=plugins, metrics=Metrics(), extenders=build_extenders(loaded)
+            client,
+            loaded,
+            plugins=plugins,
+            metrics=Metrics(),
+            extenders=build_extenders(loaded),
+            tell=lambda text: typer.echo(text, err=True),
         )
         health = HealthServer(live, host, metrics_port, live.scheduler.metrics)
         signal.signal(signal.SIGTERM, lambda *_: live.stop())

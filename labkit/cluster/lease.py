@@ -46,12 +46,16 @@ class LeaseHolder:
         self._observed: tuple[Any, float] = (None, 0.0)
         #: Who held the lease when it was last looked at.
         self.holder = ""
+        #: Why the last attempt failed, when it was not for another holder.
+        self.trouble = ""
 
     def attempt(self) -> bool:
         """Acquire or renew; False when another one holds the lease, or the API refuses or is away."""
+        self.trouble = ""
         try:
             held = self._attempt()
-        except Exception:
+        except Exception as e:
+            self.trouble = str(e) or type(e).__name__
             return False
         if held:
             self.holder = self.identity
@@ -127,7 +131,9 @@ class LeaderElector:
         renew_deadline: float = 10.0,
         retry_period: float = 2.0,
         on_lost: Callable[[], None] = lambda: None,
+        troubles: Any = None,
     ) -> None:
+        self._troubles = troubles
         self._lease = LeaseHolder(
             client, identity, namespace=namespace, name=name, lease_duration=lease_duration
         )
@@ -143,12 +149,21 @@ class LeaderElector:
         # Contenders must not try in step; nothing else depends on the pause.
         pause = random.Random(self.identity)
         while not stopped.is_set():
-            if self._lease.attempt():
+            if self._attempt():
                 self.leading = True
                 threading.Thread(target=self._renew, name="lease", daemon=True).start()
                 return True
             stopped.wait(self._retry_period * (1 + JITTER * pause.random()))
         return False
+
+    def _attempt(self) -> bool:
+        held = self._lease.attempt()
+        if self._troubles is not None:
+            if self._lease.trouble:
+                self._troubles.report("the lease", self._lease.trouble)
+            else:
+                self._troubles.over("the lease")
+        return held
 
     def release(self) -> None:
         """Give the lease up, so that another one need not wait for it to run out."""
@@ -160,7 +175,7 @@ class LeaderElector:
     def _renew(self) -> None:
         last = time.monotonic()
         while not self._stopped.wait(self._retry_period):
-            if self._lease.attempt():
+            if self._attempt():
                 last = time.monotonic()
             elif time.monotonic() - last > self._renew_deadline:
                 self.leading = False

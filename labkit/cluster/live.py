@@ -6,16 +6,17 @@ Kubeconfig, certificates and tokens are the official client's business; requests
 from __future__ import annotations
 
 import contextlib
+import copy
 import json
+import ssl
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlencode
 
 from labkit.cluster.store_errors import ApiError
 from labkit.cluster.store_types import ResourceType, resource_type
 from labkit.errors import LabError
-from labkit.framework.node_info import NodeInfo
 
 Json = dict[str, Any]
 _PATCH_TYPES = {
@@ -38,10 +39,20 @@ class LiveClient:
         self._host = str(configuration.host).rstrip("/")
         self._pool = self._api.rest_client.pool_manager
         self._manager = field_manager
+        self._timeout = _TIMEOUT
         self._headers = {"Accept": "application/json", "User-Agent": "labkit"}
         for setting in configuration.auth_settings().values():
             if setting.get("in") == "header" and setting.get("value"):
                 self._headers[str(setting["key"])] = str(setting["value"])
+
+    def timed(self, seconds: float) -> LiveClient:
+        """The same client, whose requests (watches apart) give up after so many seconds."""
+        found = copy.copy(self)
+        found._timeout = seconds
+        return found
+
+    def _unreachable(self, error: Exception) -> ConnectionError:
+        return ConnectionError(f"{self._host} cannot be reached: {_cause(error)}")
 
     # --- requests -------------------------------------------------------------------------------------------
 
@@ -67,14 +78,14 @@ class LiveClient:
                 url,
                 body=data,
                 headers=headers,
-                timeout=urllib3.Timeout(total=_TIMEOUT),
+                timeout=urllib3.Timeout(total=self._timeout),
                 retries=False,
             )
         except urllib3.exceptions.HTTPError as e:
-            raise ConnectionError(f"{self._host} cannot be reached: {e}") from e
+            raise self._unreachable(e) from e
         answer = _decoded(response.data)
         if response.status >= 300:
-            raise _refusal(response.status, answer)
+            raise refusal_of(response.status, answer)
         return answer
 
     def _path(
@@ -213,10 +224,10 @@ class LiveClient:
                 timeout=urllib3.Timeout(connect=_TIMEOUT, read=_WATCH_SECONDS + 30),
             )
         except urllib3.exceptions.HTTPError as e:
-            raise ConnectionError(str(e)) from e
+            raise self._unreachable(e) from e
         try:
             if response.status >= 300:
-                raise _refusal(response.status, _decoded(response.data))
+                raise refusal_of(response.status, _decoded(response.data))
             pending = b""
             for chunk in response.stream(65536):
                 if stopped.is_set():
@@ -227,85 +238,10 @@ class LiveClient:
                         event = json.loads(line)
                         yield str(event.get("type")), event.get("object") or {}
         except urllib3.exceptions.HTTPError as e:
-            raise ConnectionError(str(e)) from e
+            raise self._unreachable(e) from e
         finally:
             with contextlib.suppress(Exception):
                 response.close()
-
-
-class Reflector:
-    """Keeps `notify(old, new)` told of one kind: list, then watch; resumes, relists on 410, backs off on errors."""
-
-    def __init__(
-        self,
-        client: LiveClient,
-        kind: str,
-        notify: Callable[[Json | None, Json | None], None],
-        stopped: threading.Event,
-    ) -> None:
-        self._client = client
-        self._kind = kind
-        self._notify = notify
-        self._stopped = stopped
-        self._known: dict[tuple[str, str], Json] = {}
-        #: Set once the first list was delivered.
-        self.synced = threading.Event()
-        self.thread = threading.Thread(target=self._run, name=f"watch-{kind}", daemon=True)
-
-    def _run(self) -> None:
-        wait = 0.5
-        while not self._stopped.is_set():
-            try:
-                version = self._relist()
-                wait = 0.5
-                while not self._stopped.is_set():
-                    version = self._watch(version)
-            except KeyError:
-                # An alpha kind that this client has no path for.
-                self.synced.set()
-                return
-            except ApiError as e:
-                if e.code == 404:
-                    # The server does not serve this kind: nothing of it exists.
-                    self.synced.set()
-                    return
-                if e.code != 410:
-                    self._stopped.wait(wait)
-                    wait = min(wait * 2, 10.0)
-            except (ConnectionError, ValueError):
-                self._stopped.wait(wait)
-                wait = min(wait * 2, 10.0)
-
-    def _relist(self) -> str:
-        items, version = self._client.list(self._kind)
-        now = {_key(o): o for o in items}
-        for key, old in list(self._known.items()):
-            if key not in now:
-                self._notify(old, None)
-        for key, obj in now.items():
-            if (
-                self._known.get(key, {}).get("metadata", {}).get("resourceVersion")
-                != obj["metadata"]["resourceVersion"]
-            ):
-                self._notify(None, obj)
-        self._known = now
-        self.synced.set()
-        return version
-
-    def _watch(self, version: str) -> str:
-        for type_, obj in self._client.stream(self._kind, version, self._stopped):
-            if type_ == "ERROR":
-                raise _refusal(int(obj.get("code", 500)), obj)
-            version = str(obj.get("metadata", {}).get("resourceVersion", version))
-            if type_ == "BOOKMARK":
-                continue
-            if type_ == "DELETED":
-                self._known.pop(_key(obj), None)
-                self._notify(obj, None)
-            else:
-                self._known[_key(obj)] = obj
-                self._notify(None, obj)
-        return version
 
 
 def connect(
@@ -331,32 +267,18 @@ def connect(
     return LiveClient(configuration)
 
 
-def node_source(client: LiveClient) -> Callable[[str], NodeInfo | None]:
-    """Node name -> NodeInfo from a watch on the cluster's nodes; for extenders asked by name."""
-    from labkit.engine.informer import typed
-    from labkit.objects.node import Node
-
-    known: dict[str, NodeInfo] = {}
-
-    def notify(old: Json | None, new: Json | None) -> None:
-        raw = new if new is not None else old
-        name = raw["metadata"]["name"] if raw else ""
-        if new is None:
-            known.pop(name, None)
-            return
-        node = typed(new, "Node")
-        assert isinstance(node, Node)
-        known[name] = NodeInfo(node)
-
-    reflector = Reflector(client, "Node", notify, threading.Event())
-    reflector.thread.start()
-    reflector.synced.wait(_TIMEOUT)
-    return known.get
-
-
-def _key(obj: Json) -> tuple[str, str]:
-    meta = obj.get("metadata") or {}
-    return str(meta.get("namespace", "")), str(meta.get("name", ""))
+def _cause(error: BaseException) -> str:
+    """What lies at the bottom of it, in words without addresses of objects or paths."""
+    last = str(error)
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, ssl.SSLCertVerificationError):
+            return f"certificate verify failed: {seen.verify_message}"
+        if isinstance(seen, OSError):
+            last = seen.strerror or str(seen)
+        reason = getattr(seen, "reason", None)
+        seen = reason if isinstance(reason, BaseException) else seen.__cause__ or seen.__context__
+    return last
 
 
 def _selectors(labels: str | None, fields: str | None) -> Json:
@@ -371,7 +293,8 @@ def _decoded(data: bytes) -> Json:
     return found if isinstance(found, dict) else {}
 
 
-def _refusal(status: int, answer: Json) -> ApiError:
+def refusal_of(status: int, answer: Json) -> ApiError:
+    """The ApiError that an answer, or a Status in a watch, stands for."""
     return ApiError(
         status, str(answer.get("reason") or "Unknown"), str(answer.get("message") or f"HTTP {status}")
     )

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import socket
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from labkit.cluster.lease import LeaderElector
-from labkit.cluster.live import LiveClient, Reflector
+from labkit.cluster.live import LiveClient
+from labkit.cluster.reflector import Reflector, Troubles
 from labkit.config import SchedulerConfig
 from labkit.engine.informer import ALL_KINDS
 from labkit.engine.scheduler import Scheduler
@@ -33,7 +34,9 @@ class LiveScheduler:
         metrics: Any = None,
         extenders: Iterable[Any] = (),
         identity: str | None = None,
+        tell: Callable[[str], None] = lambda _: None,
     ) -> None:
+        """`tell` gets what the user should know: an API server that refuses or is away, and that it is back."""
         self.config = config
         self.stopped = threading.Event()
         self.lost_leadership = False
@@ -49,7 +52,10 @@ class LiveScheduler:
             metrics=metrics,
             extenders=extenders,
         )
-        self._reflectors = [Reflector(client, kind, self._notify, self.stopped) for kind in ALL_KINDS]
+        self._troubles = Troubles(tell)
+        self._reflectors = [
+            Reflector(client, kind, self._notify, self.stopped, self._troubles) for kind in ALL_KINDS
+        ]
         self._identity = identity or f"{socket.gethostname()}_{os.getpid()}"
         self.elector: LeaderElector | None = None
 
@@ -81,7 +87,8 @@ class LiveScheduler:
     def _lead(self) -> bool:
         election = self.config.leader_election
         self.elector = LeaderElector(
-            self._client,
+            # One request that hangs must not outlast the lease.
+            self._client.timed(float(election.renew_deadline) / 2),
             self._identity,
             namespace=election.resource_namespace,
             name=election.resource_name,
@@ -89,6 +96,7 @@ class LiveScheduler:
             renew_deadline=float(election.renew_deadline),
             retry_period=float(election.retry_period),
             on_lost=self._lost,
+            troubles=self._troubles,
         )
         waiting = threading.Thread(target=self._pump_while_waiting, daemon=True)
         waiting.start()
