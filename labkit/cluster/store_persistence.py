@@ -6,6 +6,7 @@ process loses nothing. With `synchronous=FULL` a power cut loses nothing either.
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,6 +44,7 @@ class Database:
             self._db.execute("INSERT OR IGNORE INTO meta VALUES ('version', 0)")
             found = self._meta("format")
         except sqlite3.OperationalError as e:
+            self._close_quietly()
             hint = (
                 "another API server uses this directory; stop it, or give --data-dir another one"
                 if "locked" in str(e)
@@ -50,13 +52,13 @@ class Database:
             )
             raise LabError(f"cannot open {self.path}: {e}", hint=hint) from e
         except sqlite3.DatabaseError as e:
-            hint = "it is no database of this program: move the file away, or give another --data-dir"
-            raise LabError(f"cannot read {self.path}: {e}", hint=hint) from e
+            raise self._unreadable(e) from e
         except OSError as e:
             raise LabError(
                 f"cannot use {directory}: {e.strerror}", hint="give a directory that you may write to"
             ) from e
         if found != FORMAT:
+            self._close_quietly()
             raise LabError(
                 f"{self.path} has format {found}, this program reads format {FORMAT}",
                 hint="use the version that wrote it, or a new --data-dir",
@@ -71,10 +73,25 @@ class Database:
         return self._meta("version")
 
     def load(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
-        """Every object as (resource, key, object)."""
-        decode = msgspec.json.Decoder().decode
-        for resource, key, body in self._db.execute("SELECT resource, key, body FROM objects"):
-            yield resource, key, decode(body)
+        """Every object as (resource, key, object). LabError when the file is damaged."""
+        decode = msgspec.json.Decoder(dict[str, Any]).decode
+        try:
+            for resource, key, body in self._db.execute("SELECT resource, key, body FROM objects"):
+                yield resource, key, decode(body)
+        except (sqlite3.DatabaseError, msgspec.MsgspecError, UnicodeDecodeError) as e:
+            raise self._unreadable(e) from e
+
+    def _close_quietly(self) -> None:
+        """Let go of a file that cannot be used, and of its lock."""
+        with contextlib.suppress(AttributeError, sqlite3.Error):
+            self._db.close()
+
+    def _unreadable(self, error: Exception) -> LabError:
+        self._close_quietly()
+        damaged = "not a database" not in str(error)
+        what = "the file is damaged" if damaged else "it is no database of this program"
+        hint = f"{what}: move it away, or give another --data-dir"
+        return LabError(f"cannot read {self.path}: {error}", hint=hint)
 
     def write(self, version: int, resource: str, key: str, obj: dict[str, Any] | None) -> None:
         """Commit one write; None removes the object. sqlite3.Error when the disk refuses."""
@@ -91,7 +108,9 @@ class Database:
             db.execute("UPDATE meta SET value = ? WHERE name = 'version'", (version,))
             db.execute("COMMIT")
         except BaseException:
-            db.execute("ROLLBACK")
+            # A full disk ends the transaction by itself.
+            if db.in_transaction:
+                db.execute("ROLLBACK")
             raise
 
     def close(self) -> None:

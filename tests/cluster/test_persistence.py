@@ -14,6 +14,7 @@ from urllib.error import URLError
 
 import pytest
 from labkit.cluster.store import Store
+from labkit.cluster.store_errors import ApiError
 from labkit.errors import LabError
 
 from .asgi import Clock, node, pod
@@ -114,3 +115,51 @@ def test_foreign_file(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(LabError):
         Store(data_dir=tmp_path / "file")
+
+
+def _map(name: str, size: int = 10) -> dict[str, Any]:
+    data = {"v": "x" * size}
+    meta = {"name": name, "namespace": "default"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data}
+
+
+def test_a_full_disk_is_named_and_loses_nothing(tmp_path: Path) -> None:
+    """What the disk refuses is refused with its reason; what was acknowledged is there, and it goes on with room."""
+    store = Store(data_dir=tmp_path)
+    store.create(_map("before"))
+    database = store._database
+    assert database is not None
+    (pages,) = database._db.execute("PRAGMA page_count").fetchone()
+    database._db.execute(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(ApiError, match="cannot store the object: database or disk is full") as e:
+        store.create(_map("refused", 100_000))
+    assert e.value.code == 500
+    assert [o["metadata"]["name"] for o in store.list("ConfigMap")[0]] == ["before"]
+    database._db.execute("PRAGMA max_page_count = 1000000")
+    store.create(_map("after", 100_000))
+    store.close()
+    again = Store(data_dir=tmp_path)
+    assert [o["metadata"]["name"] for o in again.list("ConfigMap")[0]] == ["after", "before"]
+    again.close()
+
+
+@pytest.mark.parametrize("damage", [b"\xff" * 64, b"{" * 64], ids=["bits", "braces"])
+def test_damage_anywhere_is_told_in_words(tmp_path: Path, damage: bytes) -> None:
+    """Bytes that went bad, wherever they lie -> the store comes up or says which file is damaged; no other exception."""
+    store = Store(data_dir=tmp_path)
+    for i in range(40):
+        store.create(_map(f"m{i}", 300))
+    store.close()
+    path = tmp_path / "state.db"
+    good = path.read_bytes()
+    told: list[str] = []
+    for offset in range(0, len(good) - len(damage), 4001):
+        path.write_bytes(good[:offset] + damage + good[offset + len(damage) :])
+        try:
+            Store(data_dir=tmp_path).close()
+        except LabError as e:
+            told.append(str(e))
+        for more in ("state.db-wal", "state.db-shm"):
+            (tmp_path / more).unlink(missing_ok=True)
+    assert told
+    assert all("state.db" in text and "move it away" in text for text in told)
