@@ -62,7 +62,7 @@ class ClusterClient(Protocol):
     ) -> Json:
         """Change by a `strategic`, `merge`, `json` or `apply` patch."""
 
-    def patch_status(self, kind: str, name: str, namespace: str | None, patch: Json) -> Json:
+    def patch_status(self, kind: str, name: str, namespace: str | None, patch: Json) -> None:
         """Strategic merge patch of the status subresource; `patch` has the key `status`."""
 
     def delete(
@@ -139,9 +139,11 @@ class StoreClient:
         """Patch."""
         return self.store.patch(kind, name, namespace, patch, patch_type, subresource, options=self._options)
 
-    def patch_status(self, kind: str, name: str, namespace: str | None, patch: Json) -> Json:
+    def patch_status(self, kind: str, name: str, namespace: str | None, patch: Json) -> None:
         """Strategic merge patch of the status."""
-        return self.store.patch(kind, name, namespace, patch, "strategic", "status", options=self._options)
+        self.store.patch(
+            kind, name, namespace, patch, "strategic", "status", options=self._options, copy=False
+        )
 
     def delete(
         self,
@@ -153,7 +155,7 @@ class StoreClient:
         propagation: str | None = None,
     ) -> None:
         """Delete."""
-        self.store.delete(kind, name, namespace, grace_period_seconds, preconditions, propagation)
+        self.store.delete(kind, name, namespace, grace_period_seconds, preconditions, propagation, copy=False)
 
     def bind(self, namespace: str, name: str, uid: str | None, node: str) -> None:
         """Bind."""

@@ -153,9 +153,9 @@ class LiveClient:
         path = self._path(resource_type(kind), namespace, name, subresource or "")
         return self._request("PATCH", path, patch, {"fieldManager": self._manager}, _PATCH_TYPES[patch_type])
 
-    def patch_status(self, kind: str, name: str, namespace: str | None, patch: Json) -> Json:
+    def patch_status(self, kind: str, name: str, namespace: str | None, patch: Json) -> None:
         """Strategic merge patch of the status."""
-        return self.patch(kind, name, namespace, patch, "strategic", "status")
+        self.patch(kind, name, namespace, patch, "strategic", "status")
 
     def delete(
         self,

@@ -135,8 +135,12 @@ class Store(StoreReading):
         *,
         force: bool = False,
         options: WriteOptions = DEFAULT_OPTIONS,
+        copy: bool = True,
     ) -> dict[str, Any]:
-        """Change an object by a `strategic`, `merge`, `json` or `apply` patch and return it (spec 20 §8.5)."""
+        """Change an object by a `strategic`, `merge`, `json` or `apply` patch and return it (spec 20 §8.5).
+
+        `copy=False`: the store's own dict.
+        """
         from labkit.cluster import store_patching
 
         with self.lock:
@@ -144,7 +148,7 @@ class Store(StoreReading):
             found, _ = store_patching.patch(
                 self, resource, name, namespace, patch, patch_type, subresource, force=force, options=options
             )
-            return deep_copy(found)
+            return deep_copy(found) if copy else found
 
     def delete(
         self,
@@ -156,10 +160,11 @@ class Store(StoreReading):
         propagation: str | None = None,
         *,
         options: WriteOptions = DEFAULT_OPTIONS,
+        copy: bool = True,
     ) -> dict[str, Any]:
         """Delete, or begin to: pods wait for their grace period, finalizers for their owners (spec 20 §8.3).
 
-        Returns the object as it is then, or was last.
+        Returns the object as it is then, or was last; `copy=False`: the store's own dict.
         """
         from labkit.cluster import store_deletion
 
@@ -174,7 +179,7 @@ class Store(StoreReading):
                 propagation,
                 options,
             )
-            return deep_copy(found)
+            return deep_copy(found) if copy else found
 
     def bind(
         self,

@@ -18,7 +18,7 @@ from labkit.cluster.store_errors import (
 from labkit.cluster.store_metadata import WriteOptions, check_preconditions
 from labkit.cluster.store_patch import json_patch, merge_patch, strategic_merge_patch
 from labkit.cluster.store_problems import Problems, go_value
-from labkit.cluster.store_schema import DecodeError, Struct, json_type, struct
+from labkit.cluster.store_schema import DecodeError, Struct, copy, json_type, struct
 from labkit.cluster.store_types import ResourceType, stored_type
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def patch(
         return update_scale(store, resource, changed, options), False
     before = store_events.as_seen_by(resource, old)
     changed = _changed(before, body, patch_type, resource.schema)
-    return _put(store, resource, old, changed, name, subresource, options), False
+    return _put(store, resource, old, before, changed, name, subresource, options), False
 
 
 def _changed(before: Json, body: Any, patch_type: str, schema: Struct) -> Json:
@@ -87,10 +87,19 @@ def _unfit(changed: Any, why: str) -> ApiError:
     return ApiError(422, "Invalid", f"patch: {problem.message}", {"causes": [problem.to_dict()]})
 
 
+def _decode(resource: ResourceType, before: Json, changed: Json, unknown: list[str]) -> Json:
+    """`changed` decoded; what the patch left alone is what the store holds, and is only copied."""
+    fresh = {key: value for key, value in changed.items() if value is not before.get(key)}
+    decoded = resource.schema.decode(fresh, unknown)
+    kept = {key: copy(value) for key, value in changed.items() if key not in fresh}
+    return {**decoded, **kept}
+
+
 def _put(
     store: Store,
     resource: ResourceType,
     old: Json,
+    before: Json | None,
     changed: Json,
     name: str,
     subresource: str | None,
@@ -100,13 +109,14 @@ def _put(
         if changed.get(key, right) != right:
             raise _unfit(changed, f"{key} {changed[key]!r} is not {right!r}")
     changed = {**changed, "metadata": {} if changed.get("metadata") is None else changed["metadata"]}
+    unknown: list[str] = []
     try:
-        resource.schema.decode(changed, [])
+        decoded = _decode(resource, before or {}, changed, unknown)
     except DecodeError as e:
         raise _unfit(changed, str(e)) from None
     except RecursionError:
         raise _unfit({}, "the object is nested too deeply") from None
-    obj = store_writes.decode(resource, changed, options)
+    obj = store_writes.accepted(resource, decoded, unknown, options)
     meta, stored = obj["metadata"], old["metadata"]
     if not meta.get("name"):
         raise bad_request(
@@ -177,4 +187,4 @@ def _apply(
     )
     if old is None:
         return store_writes.create(store, merged, resource, applied), True
-    return _put(store, resource, old, merged, name, subresource, applied), False
+    return _put(store, resource, old, before, merged, name, subresource, applied), False

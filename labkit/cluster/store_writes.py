@@ -25,18 +25,24 @@ if TYPE_CHECKING:
 
 def decode(resource: ResourceType, body: Any, options: WriteOptions) -> dict[str, Any]:
     """The body as an object of its resource, copied. ApiError 400 for what does not fit the type."""
-    problem = f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: '
     unknown: list[str] = []
     try:
         obj: dict[str, Any] = resource.schema.decode(body, unknown)
     except DecodeError as e:
-        raise bad_request(f"{problem}{e}") from None
+        raise bad_request(f"{_problem(resource)}{e}") from None
     except RecursionError:
-        raise bad_request(f"{problem}the object is nested too deeply") from None
+        raise bad_request(f"{_problem(resource)}the object is nested too deeply") from None
+    return accepted(resource, obj, unknown, options)
+
+
+def accepted(
+    resource: ResourceType, obj: dict[str, Any], unknown: list[str], options: WriteOptions
+) -> dict[str, Any]:
+    """A decoded object with its kind and namespace. ApiError 400 for unknown fields, when these are not welcome."""
     if unknown and options.field_validation != "Ignore":
         told = [f'unknown field "{path}"' for path in unknown]
         if options.field_validation == "Strict":
-            raise bad_request(f"{problem}strict decoding error: {', '.join(told)}")
+            raise bad_request(f"{_problem(resource)}strict decoding error: {', '.join(told)}")
         options.warnings.extend(told)
     obj["kind"], obj["apiVersion"] = resource.kind, resource.api_version
     if resource.namespaced:
@@ -44,6 +50,10 @@ def decode(resource: ResourceType, body: Any, options: WriteOptions) -> dict[str
     else:
         obj["metadata"].pop("namespace", None)
     return obj
+
+
+def _problem(resource: ResourceType) -> str:
+    return f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: '
 
 
 def resource_of(obj: Any) -> ResourceType:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from labkit.engine.notes import event_note
@@ -14,6 +15,7 @@ _SERIES_WINDOW = 360.0
 _CROWDED = 8192
 
 
+@lru_cache(maxsize=16)
 def timestamp(seconds: float) -> str:
     """RFC 3339 with microseconds, as events carry it."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds")[:-6] + "Z"

@@ -7,6 +7,7 @@ attempt and leave the same pods, events and queue behind.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -16,6 +17,9 @@ from labkit.engine.scheduler import Scheduler
 from labkit.framework.plugin import Plugin
 from labkit.framework.status import Status
 from labkit.lab import Lab
+from labkit.objects.codec import from_dict
+from labkit.objects.pod import Pod
+from labkit.plugins._preemption import Candidate, best_candidates, winners
 
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 CONFIG: dict[str, Any] = {
@@ -158,6 +162,12 @@ class History:
             status = {"status": {"nominatedNodeName": f"n{what}"}}
             self.lab.client.patch_status("Pod", f"p{self.made - 1}", "default", status)
             self.scheduler.pump()
+        elif kind == "promised":
+            # Pods that want the node that they are promised, one a node.
+            for node in what:
+                self._pod({"wish": 0, "cpu": "2", "priority": 100, "app": "b"})
+                status = {"status": {"nominatedNodeName": f"n{node}"}}
+                self.lab.client.patch_status("Pod", f"p{self.made - 1}", "default", status)
         elif kind == "time":
             self.lab.clock.advance_to(self.lab.clock.now() + what)
             self.scheduler.pump()
@@ -287,13 +297,54 @@ class Particular(Plugin):
         return Status.as_error_of("not for me") if int(pod.name[1:]) % 2 else None
 
 
+class Choosy(Plugin):
+    """Its PreFilter extension does not let every pod of a shape be tried beside nominated pods."""
+
+    name = "Choosy"
+
+    def pre_filter(self, state: Any, pod: Any, nodes: Any) -> None:
+        """Nothing."""
+
+    def add_pod(self, state: Any, pod: Any, added: Any, node: Any) -> Status | None:
+        """A rejection for pods with an odd number."""
+        return Status.unschedulable("not beside others") if int(pod.name[1:]) % 2 else None
+
+
 @pytest.mark.parametrize(
-    "plugins", [[], [EvenFirst], [Particular]], ids=["default", "learner's", "extension"]
+    "plugins",
+    [[], [EvenFirst], [Particular], [Choosy]],
+    ids=["default", "learner's", "removes", "adds"],
 )
 @pytest.mark.parametrize("between", BETWEEN)
 def test_dry_runs_do_not_outlive_what_they_rest_on(between: str, plugins: list[Any]) -> None:
     """Something changes between two preemptors that are alike."""
     agree([*FULL, *FIRST, *BETWEEN[between], *SECOND, ("time", 1), *SECOND], plugins)
+
+
+#: Pods that meet the nominations of others: of lower, equal and higher priority, alike and not.
+NEWCOMERS = {
+    "equal": many(2, cpu="2", priority=200, app="b"),
+    "higher": many(2, cpu="2", priority=300, app="b"),
+    "lower": many(2, cpu="2", priority=100, app="b"),
+    "spread": many(2, wish=10, priority=100),
+    "ports": many(2, wish=4, priority=100),
+}
+
+
+@pytest.mark.parametrize("newcomer", NEWCOMERS)
+@pytest.mark.parametrize("between", ["nominations", "a pod goes", "a node grows", "another priority", "time"])
+def test_verdicts_do_not_outlive_nominations(between: str, newcomer: str) -> None:
+    """Nominations come, go and move between pods that are alike; nobody finds room that is promised."""
+    come = NEWCOMERS[newcomer]
+    promises: list[tuple[str, Any]] = [("nominated", 0), ("nominated", 3)]
+    agree([many(6), *promises, come, *BETWEEN[between], come, ("pod goes", 6), come, ("time", 1)], [])
+
+
+@pytest.mark.parametrize("plugins", [[], [EvenFirst]], ids=["default", "learner's"])
+def test_a_pods_own_nomination_does_not_stand_in_its_way(plugins: list[Any]) -> None:
+    """Pods that are alike and promised different nodes: each reckons with the others there, and not with itself."""
+    again: list[tuple[str, Any]] = [("attempts", 6), ("time", 1), ("attempts", 6)]
+    agree([*FULL, ("promised", [3, 1, 0, 2]), *again, ("promised", [1, 4]), *again], plugins)
 
 
 class Careless:
@@ -323,6 +374,64 @@ def test_an_extender_may_do_with_candidates_what_it_likes() -> None:
     for kind, what in steps:
         assert kept.live(kind, what) == plain.live(kind, what)
     assert kept.end() == plain.end()
+
+
+class Talkative(Plugin):
+    """Says something else of each node each time: no two of its statuses are alike."""
+
+    name = "Talkative"
+
+    def filter(self, state: Any, pod: Any, node: Any) -> Status | None:
+        """Small pods only."""
+        if pod.priority < 100:
+            return None
+        return Status.unschedulable(f"{node.name} has {len(node.pods)} pods, {pod.name} is one too many")
+
+    def sign_pod(self, pod: Any) -> str:
+        """It looks at the name and the priority."""
+        return f"{pod.name} {pod.priority}"
+
+
+def test_texts_may_differ_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row of verdicts begins anew when it has heard too many different ones, and says what it is told."""
+    monkeypatch.setattr("labkit.engine.verdicts._SPARE_STATUSES", 2)
+    again: list[tuple[str, Any]] = []
+    for i in range(15):
+        node = {"node": i % 5, "zone": "x", "cpu": str(4 + i), "disk": "ssd", "taint": False}
+        again += [("node", {**node, "cordoned": False}), many(1), ("time", 40)]
+    agree([many(2, priority=100), *again], [Talkative])
+
+
+waits = st.sampled_from(["", "", "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"])
+victims = st.lists(st.tuples(st.sampled_from([0, 0, 0, 5]), waits), min_size=1, max_size=2)
+
+
+@RULES
+@given(st.lists(st.tuples(st.sampled_from([0, 0, 0, 1]), victims), min_size=1, max_size=9))
+def test_winners_are_what_the_criteria_leave(found: list[tuple[int, list[tuple[int, str]]]]) -> None:
+    """The choice among candidates, made at once, step by step, and with a clock that ticks at each look."""
+    candidates = [
+        Candidate(f"n{i}", [victim(*v) for v in sorted(each, reverse=True)], violations)
+        for i, (violations, each) in enumerate(found)
+    ]
+    best = winners(candidates)
+    assert best == best_candidates(candidates)[-1][1]
+    lowest = min(c.cost for c in candidates)
+    equal = [c for c in candidates if c.cost == lowest]
+    ticks = itertools.count()
+    starts = []
+    for candidate in equal:
+        top = [v for v in candidate.victims if v.priority == candidate.victims[0].priority]
+        starts.append(min(v.status.start_time or f"now {next(ticks):03}" for v in top))
+    assert best == [c for c, start in zip(equal, starts, strict=True) if start == max(starts)]
+
+
+def victim(priority: int, start: str) -> Pod:
+    """A pod that started then, or has not."""
+    raw = {"metadata": {"name": "v"}, "spec": {"priority": priority}, "status": {"startTime": start or None}}
+    made = from_dict({"kind": "Pod", **raw}, "Pod")
+    assert isinstance(made, Pod)
+    return made
 
 
 def test_the_histories_preempt() -> None:
