@@ -11,7 +11,12 @@ from labkit.cli import main
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
-    [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("clusters/**/*.md"), *ROOT.glob("notebooks/*.md")]
+    [
+        *ROOT.glob("*.md"),
+        *ROOT.glob("docs/*.md"),
+        *ROOT.glob("clusters/**/*.md"),
+        *ROOT.glob("notebooks/*.md"),
+    ]
 )
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 PYTHON = re.compile(r"```python\n(.*?)```", re.DOTALL)
@@ -63,7 +68,9 @@ def test_both_languages_show_the_same(page: Path) -> None:
 def unknown(line: str, capsys: pytest.CaptureFixture[str]) -> str:
     """What in a command line does not exist, or nothing."""
     words = line.replace("...", "").split()[1:]
-    path = list(itertools.takewhile(lambda w: re.fullmatch(r"[a-z|-]+", w) and not w.startswith("-"), words))[:2]
+    path = list(itertools.takewhile(lambda w: re.fullmatch(r"[a-z|-]+", w) and not w.startswith("-"), words))[
+        :2
+    ]
     given = [w.split("=")[0] for w in words if w.startswith("--")]
     for spelt in itertools.product(*(w.split("|") for w in path)):
         with pytest.raises(SystemExit) as end:

@@ -58,6 +58,9 @@ class CandidateFacts(Mapping[str, dict[str, object]]):
     def __len__(self) -> int:
         return len(self._by_node)
 
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
 
 class _Now:
     """Pods without a start time started "now", and the clock is read anew at each look: later each time."""

@@ -159,7 +159,11 @@ def test_null_changes_nothing(patch_of: Any) -> None:
         ([], 400, "json: cannot unmarshal array into Go value of type map[string]interface {}"),
         ("x", 400, "json: cannot unmarshal string into Go value of type map[string]interface {}"),
         (
-            {"spec": {"containers": [{"image": "i", "ports": [{"hostPort": 1}], "tty": True, "stdin": None}]}},
+            {
+                "spec": {
+                    "containers": [{"image": "i", "ports": [{"hostPort": 1}], "tty": True, "stdin": None}]
+                }
+            },
             500,
             "map: map[image:i ports:[map[hostPort:1]] stdin:<nil> tty:true] does not contain declared merge key: name",
         ),
