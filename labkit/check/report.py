@@ -40,7 +40,8 @@ def time_limit(share: float = 1.0) -> Iterator[None]:
     """Raises Overtime in what runs too long: loops for ever, or waits for what never comes.
 
     By signals, so in the main thread only, where notebooks run their cells; elsewhere, and where the system has no
-    such timers, there is no limit.
+    such timers, there is no limit. When a grader has limited the cell, its limit stays, and a case that loops gets a
+    third of what is left.
     """
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield
@@ -50,6 +51,9 @@ def time_limit(share: float = 1.0) -> Iterator[None]:
         raise Overtime
 
     timers = [(signal.SIGPROF, signal.ITIMER_PROF, _BUSY_S), (signal.SIGALRM, signal.ITIMER_REAL, _ANY_S)]
+    left, _ = signal.getitimer(signal.ITIMER_REAL)
+    if left > 0:
+        timers = [(signal.SIGPROF, signal.ITIMER_PROF, min(_BUSY_S, left / 3))]
     before = {number: signal.signal(number, stop) for number, _, _ in timers}
     try:
         for _, timer, seconds in timers:

@@ -175,9 +175,9 @@ def _register_after(group: typer.Typer) -> None:
         course: Annotated[Path, typer.Option(help="the course folder")] = _HERE,
     ) -> None:
         """Grade every submission in a box of its own; marks go into the gradebook."""
-        from labkit.course.box import Limits, isolation
         from labkit.course.grade import grade as do_grade
         from labkit.course.project import open_course
+        from labkit.course.sandbox import Limits, isolation
 
         opened = open_course(course)
         box = None

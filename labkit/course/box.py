@@ -1,8 +1,7 @@
 """One submission, one box: own processes, own files, no network, nothing to read but Python and labkit.
 
-With bubblewrap the box has its own user, mount, process and network namespaces; its writable folders are in
-memory and bounded. Where bubblewrap is missing or not allowed, limits alone apply, and `isolation()` says so:
-then a submission could read the course's files.
+What the system enforces is in `sandbox`. Here the box is watched from outside: it gets one cell after the other, and is
+ended when it goes beyond its limits.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import contextlib
 import functools
 import json
 import os
-import resource
 import selectors
 import shutil
 import signal
@@ -19,26 +17,26 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from labkit.course.feeder import Feeder
+from labkit.course.sandbox import (
+    Limits,
+    boxed_command,
+    environment,
+    isolation,
+    limit,
+    refuses_calls,
+    runner_command,
+    seccomp_pipe,
+)
 from labkit.errors import LabError
 
-
-@dataclass(frozen=True)
-class Limits:
-    """What one submission may use."""
-
-    cell_seconds: float = 30
-    wall_seconds: float = 240
-    cpu_seconds: int = 180
-    memory_mb: int = 1500
-    processes: int = 64
-    disk_mb: int = 64
-    output_mb: int = 16
+#: Seconds that Python and labkit may take to start, on a machine with other work.
+_STARTING_S = 30
 
 
 @dataclass
@@ -53,42 +51,17 @@ class BoxResult:
     log: str = ""
 
 
-@functools.cache
-def isolation() -> str:
-    """ "bubblewrap", or why only limits apply."""
-    program = shutil.which("bwrap")
-    if program is None:
-        return "none: bubblewrap is not installed"
-    run = subprocess.run(
-        [program, *_namespaces(), "--ro-bind", "/", "/", sys.executable, "-c", ""],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if run.returncode != 0:
-        return f"none: bubblewrap does not work here ({run.stderr.strip()[:120]})"
-    return "bubblewrap"
-
-
-def _namespaces() -> list[str]:
-    return [
-        "--unshare-all",
-        "--unshare-user",
-        "--uid",
-        "65534",
-        "--gid",
-        "65534",
-        "--die-with-parent",
-        "--new-session",
-    ]
-
-
 def run_boxed(
-    folder: Path, notebook: str, limits: Limits, *, stop: Callable[[], bool] = lambda: False
+    folder: Path,
+    notebook: str,
+    limits: Limits,
+    *,
+    stop: Callable[[], bool] = lambda: False,
+    hide: Iterable[Path] = (),
 ) -> BoxResult:
     """Run `folder/notebook` in a box that gets a copy of the rest of `folder`; the cells go in one by one.
 
-    Never raises for what the submission does.
+    Nothing of the courses in `hide` can be seen there. Never raises for what the submission does.
     """
     began = time.monotonic()
     feeder = Feeder(json.loads((folder / notebook).read_text(encoding="utf-8")))
@@ -97,19 +70,21 @@ def run_boxed(
         work = Path(temporary) / "work"
         shutil.copytree(folder, work, ignore=lambda _, names: [n for n in names if n == notebook])
         info_read, info_write = os.pipe()
-        command = _command(work, limits, info_write if boxed else None)
+        filter = seccomp_pipe() if boxed and refuses_calls() else None
         process = subprocess.Popen(
-            command,
+            boxed_command(work, limits, info_write, filter, hide) if boxed else runner_command(limits),
             cwd=None if boxed else work,
-            env=_environment(boxed, temporary),
+            env=environment(boxed, temporary),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            pass_fds=(info_write,) if boxed else (),
+            pass_fds=[fd for fd in (info_write, filter) if fd is not None] if boxed else (),
             start_new_session=True,
-            preexec_fn=functools.partial(_limit, limits),
+            preexec_fn=functools.partial(limit, limits),
         )
         os.close(info_write)
+        if filter is not None:
+            os.close(filter)
         try:
             box = _Box(process, info_read if boxed else None, limits, feeder)
             result = box.watch(stop)
@@ -141,68 +116,6 @@ def take_line(result: BoxResult, line: bytes) -> None:
         result.cut.append(said["cell"])
 
 
-def _command(work: Path, limits: Limits, info: int | None) -> list[str]:
-    import labkit
-
-    run = [sys.executable, "-m", "labkit.course.runner", str(limits.cell_seconds)]
-    if info is None:
-        return run
-    package = Path(labkit.__file__).resolve().parent
-    size = str(limits.disk_mb * 1_000_000)
-    command = [str(shutil.which("bwrap")), *_namespaces(), "--info-fd", str(info)]
-    for path in (
-        "/usr",
-        "/lib",
-        "/lib64",
-        "/bin",
-        "/sbin",
-        "/etc/ld.so.cache",
-        "/etc/alternatives",
-        "/etc/fonts",
-    ):
-        command += ["--ro-bind-try", path, path]
-    command += ["--proc", "/proc", "--dev", "/dev", "--size", size, "--tmpfs", "/dev/shm"]
-    command += ["--size", size, "--tmpfs", "/tmp", "--size", size, "--tmpfs", "/box"]
-    for prefix in dict.fromkeys((sys.base_prefix, sys.prefix)):
-        if not prefix.startswith("/usr"):
-            command += ["--ro-bind", prefix, prefix]
-    # Beside the package only what lessons need: not quizzes/ and notebooks/, which hold the keys.
-    command += ["--ro-bind", str(package), str(package)]
-    command += ["--ro-bind-try", str(package.parent / "clusters"), str(package.parent / "clusters")]
-    # An installed labkit has them inside.
-    for kind in ("quizzes", "notebooks"):
-        if (package / "data" / kind).is_dir():
-            command += ["--tmpfs", str(package / "data" / kind)]
-    command += ["--ro-bind", str(work.resolve()), "/in", "--chdir", "/box"]
-    return [*command, "/bin/sh", "-c", 'cp -r /in/. /box/ && exec "$@"', "sh", *run]
-
-
-def _environment(boxed: bool, temporary: str) -> dict[str, str]:
-    home = "/box" if boxed else temporary
-    return {
-        "PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin",
-        "HOME": home,
-        "IPYTHONDIR": f"{'/tmp' if boxed else temporary}/.ipython",
-        "TMPDIR": "/tmp" if boxed else temporary,
-        "LANG": "C.UTF-8",
-        "PYTHONPATH": str(Path(__file__).resolve().parents[2]),
-        "PYTHONHASHSEED": "0",
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "OPENBLAS_NUM_THREADS": "1",
-        "NBGRADER_EXECUTION": "autograde",
-        **({} if boxed else {"LABKIT_BOX": "limits only"}),
-    }
-
-
-def _limit(limits: Limits) -> None:
-    """Before exec: what the kernel itself enforces."""
-    resource.setrlimit(resource.RLIMIT_CPU, (limits.cpu_seconds, limits.cpu_seconds + 5))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (limits.disk_mb * 1_000_000,) * 2)
-    resource.setrlimit(resource.RLIMIT_AS, (limits.memory_mb * 1_000_000,) * 2)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_NOFILE, (512, 512))
-
-
 def _kill(process: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
@@ -221,11 +134,13 @@ class _Box:
         self, process: subprocess.Popen[bytes], info: int | None, limits: Limits, feeder: Feeder
     ) -> None:
         self.process, self.limits, self.feeder = process, limits, feeder
+        self._init: int | None = None
         self._namespace = self._find_namespace(info) if info is not None else None
         self.result = BoxResult()
         self._buffer = b""
         self._read = 0
         self._unsent = b""
+        self._last_moment = 0.0
         self._selector = selectors.DefaultSelector()
 
     def _find_namespace(self, info: int) -> str | None:
@@ -240,8 +155,9 @@ class _Box:
                     break
                 text += part
         try:
-            return os.readlink(f"/proc/{json.loads(text)['child-pid']}/ns/pid")
-        except (ValueError, KeyError, OSError):
+            self._init = int(json.loads(text)["child-pid"])
+            return os.readlink(f"/proc/{self._init}/ns/pid")
+        except (ValueError, KeyError, TypeError, OSError):
             return None
 
     def watch(self, stop: Callable[[], bool]) -> BoxResult:
@@ -271,6 +187,7 @@ class _Box:
                 self._excess()
                 or ("time" if time.monotonic() > deadline else "")
                 or ("stopped" if stop() else "")
+                or ("stuck" if time.monotonic() > self._last_moment else "")
             )
             if reason:
                 self.result.ended = reason
@@ -300,6 +217,8 @@ class _Box:
             self.result.ended = "done"
             return
         self._unsent += asked
+        starting = 0 if self.result.outputs else _STARTING_S
+        self._last_moment = time.monotonic() + self.limits.stuck_seconds + starting
         if self.process.stdin not in self._selector.get_map():
             self._selector.register(self.process.stdin, selectors.EVENT_WRITE)  # type: ignore[arg-type]
 
@@ -320,7 +239,22 @@ class _Box:
         count, memory = self._usage()
         if count > self.limits.processes:
             return "processes"
-        return "memory" if memory > self.limits.memory_mb * 1_000_000 else ""
+        if memory > self.limits.memory_mb * 1_000_000:
+            return "memory"
+        return "files" if self._files() > self.limits.files else ""
+
+    def _files(self) -> int:
+        """Files in the box: each takes memory of the kernel, empty ones too."""
+        if self._init is None:
+            return 0
+        count = 0
+        for place in ("box", "tmp", "dev/shm"):
+            with contextlib.suppress(OSError):
+                found = os.statvfs(f"/proc/{self._init}/root/{place}")
+                # While the box is being made this is a place outside.
+                if found.f_blocks * found.f_frsize <= self.limits.disk_mb * 1_100_000:
+                    count += found.f_files - found.f_ffree
+        return count
 
     def _usage(self) -> tuple[int, int]:
         """Processes in the box and their memory in bytes. Root is not bound by the kernel's process limit."""

@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from labkit.course.box import BoxResult, Limits, take_line
+from labkit.course.box import BoxResult, take_line
+from labkit.course.sandbox import Limits
 from labkit.errors import LabError
 from labkit.i18n import t
 

@@ -12,6 +12,7 @@ from labkit.course.page import cleaned, e, page, status, table, terminal
 from labkit.course.project import Course
 from labkit.course.source import read_notebook
 from labkit.course.strip import strip
+from labkit.errors import LabError
 from labkit.i18n import language, t
 
 _LONGEST = 6000
@@ -87,7 +88,12 @@ def feedback_page(course: Course, record: Record, released: dict[str, Any], comm
     parts += [_findings(record), _summary(record, comments)]
     path = course.root / "autograded" / record.student / record.module / f"{record.module}.ipynb"
     if path.is_file():
-        parts += _cells(read_notebook(path), released, record, comments)
+        try:
+            parts += _cells(read_notebook(path), released, record, comments)
+        except (LabError, ValueError, TypeError, AttributeError) as problem:
+            # One notebook that cannot be shown keeps nobody else's page from being written.
+            said = t("The cells cannot be shown: ", "无法显示各单元：")
+            parts.append(f"<p>{e(said)}{e(problem)}</p>")
     return page(title, *parts)
 
 

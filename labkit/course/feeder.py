@@ -1,7 +1,8 @@
 """Hands the cells of a notebook to the runner, one at a time, and takes only the answer to the cell it asked about.
 
 A check stays out of the submission's reach until it is its turn, and an answer without the cell's own token, made up
-in advance for instance, is not taken. On this machine `box` does the asking; in a pod of a cluster this module is the
+in advance for instance, is not taken. Threads and children of a submission can read the same pipe, so cells are
+enciphered (`Cipher`); the key goes first, before anything of the submission runs. On this machine `box` does the asking; in a pod of a cluster this module is the
 program that starts the runner:
 
     python -m labkit.course.feeder NOTEBOOK SECONDS      reads and deletes NOTEBOOK; what was taken goes to stdout
@@ -12,10 +13,12 @@ from __future__ import annotations
 import builtins
 import contextlib
 import ctypes
+import hashlib
 import json
 import secrets
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,8 +27,21 @@ from labkit.course.graded_cell import bound
 
 _LONGEST_LINE = 20_000_000
 _NOT_DUMPABLE = 4
+_STUCK, _STARTING_S = 1.5, 30
 #: Where a notebook's metadata name the builtins that the exercises themselves define.
 DEFINED = "defined"
+
+
+class Cipher:
+    """A stream cipher of SHAKE-256, the same both ways. A nonce must not come twice."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key, self._shake = key, hashlib.shake_256
+
+    def apply(self, nonce: bytes, text: bytes) -> bytes:
+        """Encipher or decipher."""
+        stream = self._shake(self._key + nonce).digest(len(text))
+        return (int.from_bytes(text) ^ int.from_bytes(stream)).to_bytes(len(text))
 
 
 class Feeder:
@@ -37,6 +53,8 @@ class Feeder:
         self._defined = [str(n) for n in names] if isinstance(names, list) else []
         self._left = self._cells(notebook)
         self._cell, self._token = -1, ""
+        self._key: bytes | None = secrets.token_bytes(32)
+        self._cipher = Cipher(self._key)
 
     @staticmethod
     def _cells(notebook: Any) -> Iterator[tuple[int, str, bool]]:
@@ -48,14 +66,22 @@ class Feeder:
                 yield number, text, bool(mark.get("grade"))
 
     def ask(self) -> bytes | None:
-        """The line that asks for the next cell; None when all are answered."""
+        """The line that asks for the next cell, before the first one a line with the key; None when all are answered.
+
+        The line is "1" for a graded cell, else "0", a nonce of 16 bytes and the enciphered request, in hexadecimal.
+        """
         cell = next(self._left, None)
         if cell is None:
             return None
         self._cell, source, graded = cell
         self._token = secrets.token_hex(16)
         asked = {"cell": self._cell, "token": self._token, "source": source, "graded": graded}
-        return json.dumps({**asked, "keep": self._defined}).encode() + b"\n"
+        text = json.dumps({**asked, "keep": self._defined}).encode()
+        nonce = secrets.token_bytes(16)
+        line = f"{graded:d}{nonce.hex()}{self._cipher.apply(nonce, text).hex()}\n"
+        first = f"{self._key.hex()}\n" if self._key is not None else ""
+        self._key = None
+        return (first + line).encode()
 
     def is_answer(self, line: bytes) -> bool:
         """Is this the answer to the cell that was asked for last? The same line is taken once only."""
@@ -97,11 +123,16 @@ def main() -> None:
         assert runner.stdout is not None
         try:
             while (asked := feeder.ask()) is not None:
+                # A cell that cannot be interrupted from inside must not take the time of the others.
+                timer = threading.Timer(_STUCK * float(sys.argv[2]) + _STARTING_S, runner.kill)
+                timer.daemon = True
+                timer.start()
                 runner.stdin.write(asked)
                 runner.stdin.flush()
                 while not feeder.is_answer(line := runner.stdout.readline(_LONGEST_LINE)):
                     if not line:
                         sys.exit(1)
+                timer.cancel()
                 sys.stdout.write(line.decode("utf-8", "replace"))
                 sys.stdout.flush()
         except BrokenPipeError:

@@ -6,6 +6,7 @@ is recorded before the next is saved, so a killed run goes on where it ended.
 
 from __future__ import annotations
 
+import functools
 import json
 import shutil
 import tempfile
@@ -16,16 +17,18 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from labkit.course.box import BoxResult, Limits, isolation, require_posix, run_boxed
+from labkit.course.box import BoxResult, require_posix, run_boxed
 from labkit.course.feeder import DEFINED, defined_builtins
 from labkit.course.findings import Checked
 from labkit.course.gradebook import Book, BusyError
 from labkit.course.late import submitted_at
 from labkit.course.ledger import FAILED, GRADED, Ledger, Record, hash_of
 from labkit.course.marks import NOT_RUN, Marks, mark_notebook, quiz_marks
+from labkit.course.outputs import encodable, harmless, make_inert
 from labkit.course.preflight import check_folder
 from labkit.course.project import Course
-from labkit.course.source import read_notebook, write_notebook
+from labkit.course.sandbox import Limits, isolation
+from labkit.course.source import notebook_text, read_notebook, write_notebook
 from labkit.errors import InputError, LabError
 from labkit.i18n import LANGUAGE_FILE, language, t
 from labkit.quiz.graded import COURSE_FILE, OWN_BANKS
@@ -33,13 +36,14 @@ from labkit.quiz.graded import COURSE_FILE, OWN_BANKS
 #: How often a notebook is run again without the cell that ended its process.
 RETRIES = 2
 LARGEST_FILES_MB = 40
-_WIDGET = "application/vnd.jupyter.widget-view+json"
 
 ENDED = {
     "died": ("the process ended in this cell", "进程在此单元结束"),
     "memory": ("this cell used too much memory", "此单元占用内存过多"),
     "processes": ("this cell started too many processes", "此单元启动了过多进程"),
     "output": ("this cell wrote too much", "此单元输出过多"),
+    "files": ("this cell made too many files", "此单元创建了过多文件"),
+    "stuck": ("this cell did not end and could not be interrupted", "此单元没有结束，也无法中断"),
     "time": ("the time for the whole notebook was up", "整个 notebook 的运行时间已到"),
 }
 
@@ -63,6 +67,7 @@ class _Job:
     submission: str
     checked: Checked | None = None
     notebook: Any = None
+    text: str = ""
     marks: Marks | None = None
     result: BoxResult | None = None
     reason: str = ""
@@ -128,7 +133,7 @@ class _Grader:
         # A corrected key or another policy makes new marks.
         self.source_hash = hash_of(self.source_folder, course.root / COURSE_FILE, course.root / OWN_BANKS)
         self.version = version("labkit")
-        self.run_boxed = box or run_boxed
+        self.run_boxed = box or functools.partial(run_boxed, hide=[course.root])
         self.box = isolation() if box is None else "kubernetes"
         self.book = Book(course, module)
         self.summary = Summary(module)
@@ -165,10 +170,14 @@ class _Grader:
         return self.summary
 
     def _job(self, folder: Path) -> _Job:
+        student = str(encodable(folder.parent.name))
+        if student != folder.parent.name:
+            why = t("the folder's name is not UTF-8; rename it", "文件夹名不是 UTF-8，请改名")
+            return _Job(student, folder, "", reason=why)
         try:
-            return _Job(folder.parent.name, folder, hash_of(folder))
+            return _Job(student, folder, hash_of(folder))
         except OSError as e:
-            return _Job(folder.parent.name, folder, "", reason=f"{e.filename}: {e.strerror}")
+            return _Job(student, folder, "", reason=f"{e.filename}: {e.strerror}")
 
     def _is_done(self, job: _Job) -> bool:
         record = self.ledger.read(self.module, job.student)
@@ -207,6 +216,8 @@ class _Grader:
         with language(checked.language):
             self._fill(job.notebook, job.result)
         job.marks = mark_notebook(job.notebook, quizzes)
+        make_inert(job.notebook, self.source)
+        job.text = notebook_text(job.notebook)
 
     def _lay_out(self, job: _Job, checked: Checked, work: Path) -> None:
         """The learner's files that are small and plain, then the course's own over them."""
@@ -267,7 +278,7 @@ class _Grader:
             outputs = result.outputs.get(index)
             cell.execution_count = number if outputs is not None else None
             cell.outputs = [
-                from_dict(_clean(o)) for o in (outputs if outputs is not None else [_not_run(why)])
+                from_dict(harmless(o)) for o in (outputs if outputs is not None else [_not_run(why)])
             ]
 
     # --- in the main thread -----------------------------------------------------------------------------------
@@ -282,10 +293,14 @@ class _Grader:
                 record.status, record.reason, job.unsaved = FAILED, f"{e.message}; {e.hint}", True
             except LabError as e:
                 record.status, record.reason = FAILED, e.message
+            except Exception as e:
+                # Whatever it is about this one, the others get their marks.
+                record.status, record.reason = FAILED, f"{type(e).__name__}: {e}"
             else:
                 target = self.course.root / "autograded" / job.student / self.module
                 shutil.rmtree(target, ignore_errors=True)
-                write_notebook(job.notebook, target / f"{self.module}.ipynb")
+                target.mkdir(parents=True)
+                (target / f"{self.module}.ipynb").write_text(job.text, encoding="utf-8")
         if old is not None and (old.status, old.marks, old.late) != (
             record.status,
             record.marks,
@@ -345,9 +360,3 @@ class _Grader:
 
 def _not_run(why: str) -> dict[str, Any]:
     return {"output_type": "error", "ename": NOT_RUN, "evalue": why, "traceback": [f"{NOT_RUN}: {why}"]}
-
-
-def _clean(output: dict[str, Any]) -> dict[str, Any]:
-    if "data" in output:
-        output = {**output, "data": {k: v for k, v in output["data"].items() if k != _WIDGET}}
-    return output

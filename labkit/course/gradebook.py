@@ -90,6 +90,9 @@ class Book:
                 f"the gradebook does not know this: {e}",
                 hint=f"labkit course release {self.module}, then grade again",
             ) from e
+        except BaseException:
+            book.db.rollback()
+            raise
 
     def scores(self) -> dict[str, tuple[float, float, bool]]:
         """student -> (score with manual parts and penalty, maximum, still to be marked by a person)."""

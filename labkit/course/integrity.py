@@ -10,8 +10,10 @@ A submission runs in the same interpreter as the checks on it, so this makes che
 from __future__ import annotations
 
 import builtins
+import contextlib
 import signal
 import sys
+import sysconfig
 import threading
 import types
 from typing import Any
@@ -69,6 +71,15 @@ _REFUSED = [
     "ctypes.PyObj_FromPtr",
     "ctypes.call_function",
 ]
+#: Attributes and functions that lead to the frames of callers, and so to what the runner holds.
+_FRAMES_OF = ("tb_frame", "gi_frame", "cr_frame", "ag_frame")
+#: What a function is made of.
+_PARTS = ("__code__", "__defaults__", "__kwdefaults__")
+_FRAMES = ("sys._getframe", "sys._current_frames", "sys._current_exceptions")
+#: Modules that hand frames out, and their functions that only show places in the code.
+_GIVERS = ("inspect", "logging", "traceback", "bdb", "pdb", "asyncio.base_tasks")
+_SHOW = {"logging": ("findCaller",), "traceback": ("extract", "_extract_from_extended_frame_gen")}
+_INSTALLED = tuple(dict.fromkeys((sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))))
 _TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
 
 
@@ -80,7 +91,10 @@ class Snapshot:
             n: m for n, m in sys.modules.items() if n == "labkit" or n.startswith("labkit.") or n in _STANDARD
         }
         self._names: list[tuple[str, Any, str, Any]] = []
-        self._code: list[tuple[str, types.FunctionType, types.CodeType, Any, Any]] = []
+        #: Functions whose code may not be exchanged, by identity; the list keeps them alive.
+        self._functions: dict[int, types.FunctionType] = {}
+        self._inner: list[tuple[str, Any, Any]] = []
+        self._tables: list[tuple[str, Any, Any]] = []
         seen: set[int] = set()
         for name, module in self._modules.items():
             checks = name.startswith("labkit.check")
@@ -88,6 +102,9 @@ class Snapshot:
                 if isinstance(value, types.FunctionType | types.BuiltinFunctionType | type):
                     self._names.append((name, module, key, value))
                     self._take(value, seen)
+                elif isinstance(value, dict | list | set) and key.lstrip("_").isupper():
+                    self._names.append((name, module, key, value))
+                    self._tables.append((f"{name}.{key}", value, value.copy()))
                 elif checks and (isinstance(value, types.ModuleType) or _is_constant(key, value)):
                     self._names.append((name, module, key, value))
         for key, value in list(vars(builtins).items()):
@@ -98,6 +115,11 @@ class Snapshot:
         self._writers = [(s, dict(vars(s))) for s in self._streams]
         self._handlers = {n: signal.getsignal(n) for n in signal.valid_signals() if _may_be_caught(n)}
         self._attempts: list[str] = []
+        self._own_names = {n: set(vars(m)) for n, m in self._modules.items()}
+        self._builtins = frozenset(vars(builtins))
+        self._libraries = {n.split(".")[0] for n in sys.modules} | sys.stdlib_module_names
+        self._libraries -= {"__main__"}
+        self._looking = False
         sys.addaudithook(self._refuse)
 
     def _take(self, value: Any, seen: set[int]) -> None:
@@ -119,13 +141,59 @@ class Snapshot:
                     self._take_code(function)
 
     def _take_code(self, function: types.FunctionType) -> None:
-        kept = (function.__code__, function.__defaults__, dict(function.__kwdefaults__ or {}) or None)
-        self._code.append((function.__qualname__, function, *kept))
+        self._functions[id(function)] = function
+        for cell in function.__closure__ or ():
+            with contextlib.suppress(ValueError):
+                self._inner.append((function.__qualname__, cell, cell.cell_contents))
+        if function.__kwdefaults__:
+            self._tables.append(
+                (function.__qualname__, function.__kwdefaults__, dict(function.__kwdefaults__))
+            )
 
-    def _refuse(self, event: str, _: Any) -> None:
+    def _refuse(self, event: str, args: Any) -> None:
+        what = ""
         if event in _REFUSED:
-            self._attempts.append(event)
-            raise RuntimeError(f"{event} is not allowed while a submission is graded")
+            what = event
+        elif event == "object.__getattr__" and args[1] in _FRAMES_OF and not self._may_have_frames(False):
+            what = args[1]
+        elif event in _FRAMES and not self._looking and not self._may_have_frames(True):
+            what = event
+        elif event == "object.__setattr__" and args[1] in _PARTS and id(args[0]) in self._functions:
+            what = args[1]
+        if what:
+            self._attempts.append(what)
+            raise RuntimeError(f"{what} is not allowed while a submission is graded")
+
+    def _may_have_frames(self, of_callers: bool) -> bool:
+        """Libraries use frames for good reasons; a submission gets none, nor through a library that hands them out."""
+        self._looking = True
+        try:
+            frame: types.FrameType | None = sys._getframe(2)
+        finally:
+            self._looking = False
+        name = self._library_of(frame)
+        while frame is not None and name in _GIVERS:
+            # Who wants it: a function that shows only places in the code, or IPython, or the lab.
+            if frame.f_code.co_name in _SHOW.get(name, ()) and not (of_callers and name == "traceback"):
+                return True
+            frame = frame.f_back
+            name = self._library_of(frame)
+        return bool(name)
+
+    def _library_of(self, frame: types.FrameType | None) -> str:
+        """The module whose code it is; empty for a submission's."""
+        found = frame.f_globals.get("__name__") if frame is not None else None
+        module = sys.modules.get(found) if isinstance(found, str) else None
+        if module is None or frame is None or vars(module) is not frame.f_globals:
+            return ""
+        known = str(found).split(".")[0] in self._libraries
+        file = getattr(module, "__file__", None)
+        return str(found) if known or (isinstance(file, str) and file.startswith(_INSTALLED)) else ""
+
+    @staticmethod
+    def is_attempt(name: str) -> bool:
+        """Whether a name among the changes is of something refused, which changed nothing."""
+        return name in _REFUSED or name in _FRAMES or name in _FRAMES_OF or name in _PARTS
 
     def restore(self) -> list[str]:
         """Put back what was changed; its names."""
@@ -135,18 +203,22 @@ class Snapshot:
             if sys.modules.get(name) is not module:
                 sys.modules[name] = module
                 changed.append(name)
+            # A name that hides a builtin from the module's own code.
+            for key in (vars(module).keys() - self._own_names[name]) & self._builtins:
+                delattr(module, key)
+                changed.append(f"{name}.{key}")
         for where, owner, key, value in self._names:
             if vars(owner).get(key, _MISSING) is not value:
                 setattr(owner, key, value)
                 changed.append(f"{where}.{key}")
-        for name, function, code, defaults, kwdefaults in self._code:
-            if (function.__code__, function.__defaults__, function.__kwdefaults__) != (
-                code,
-                defaults,
-                kwdefaults,
-            ) or function.__code__ is not code:
-                function.__code__, function.__defaults__ = code, defaults
-                function.__kwdefaults__ = dict(kwdefaults) if kwdefaults else None
+        for name, cell, content in self._inner:
+            if cell.cell_contents is not content:
+                cell.cell_contents = content
+                changed.append(name)
+        for name, table, content in self._tables:
+            if not _still_there(content, table):
+                table.clear()
+                table.extend(content) if isinstance(table, list) else table.update(content)
                 changed.append(name)
         self._restore_interpreter()
         return changed
@@ -163,6 +235,15 @@ class Snapshot:
             for number, handler in self._handlers.items():
                 if handler is not None and signal.getsignal(number) is not handler:
                     signal.signal(number, handler)
+
+
+def _still_there(content: Any, table: Any) -> bool:
+    """Tables may grow, as registries and caches do; what was in them must be as it was."""
+    if isinstance(content, dict):
+        return all(table.get(key, _MISSING) is value for key, value in content.items())
+    if isinstance(content, set):
+        return all(item in table for item in content)
+    return len(content) <= len(table) and all(a is b for a, b in zip(content, table, strict=False))
 
 
 def _is_constant(key: str, value: Any) -> bool:

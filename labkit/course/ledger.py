@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from labkit.course.outputs import encodable
 from labkit.errors import LabError
 
 GRADED, FAILED = "graded", "failed"
@@ -70,7 +71,8 @@ class Ledger:
         path = self.path(record.module, record.student)
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.{os.getpid()}")
-        temporary.write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
+        facts = encodable(msgspec.to_builtins(record))
+        temporary.write_bytes(msgspec.json.format(msgspec.json.encode(facts), indent=1) + b"\n")
         os.replace(temporary, path)
 
     def audit(self, what: str, **facts: Any) -> None:
@@ -78,7 +80,7 @@ class Ledger:
         self._audit.parent.mkdir(parents=True, exist_ok=True)
         line = {"time": datetime.now(UTC).isoformat(timespec="seconds"), "what": what, **facts}
         with self._audit.open("a", encoding="utf-8") as out:
-            out.write(json.dumps(line, ensure_ascii=False) + "\n")
+            out.write(json.dumps(encodable(line), ensure_ascii=False) + "\n")
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
@@ -107,6 +109,7 @@ def hash_of(*paths: Path) -> str:
             else sorted(p for p in path.rglob("*") if p.is_file() and not p.is_symlink())
         )
         for file in files:
-            digest.update(str(file.relative_to(path) if file != path else file.name).encode())
+            name = str(file.relative_to(path) if file != path else file.name)
+            digest.update(name.encode("utf-8", "surrogateescape"))
             digest.update(hashlib.sha256(file.read_bytes()).digest())
     return digest.hexdigest()[:20]

@@ -11,6 +11,7 @@ from typing import Any
 
 from labkit.course.findings import Checked
 from labkit.course.graded_cells import grade_id, graded_cells, quiz_cells
+from labkit.course.outputs import encodable
 from labkit.course.repair import repair
 from labkit.course.source import build_language, read_notebook
 from labkit.errors import InputError
@@ -75,7 +76,7 @@ def _matches(path: Path, source: Any) -> int:
 
 def _read(path: Path, checked: Checked) -> Any:
     try:
-        notebook = _encodable(read_notebook(path))
+        notebook = encodable(read_notebook(path))
         if not isinstance(notebook.get("cells"), list):
             raise InputError("it has no cells")
         for cell in notebook.cells:
@@ -88,19 +89,6 @@ def _read(path: Path, checked: Checked) -> Any:
         checked.note("damaged", "fatal", name=path.name, why=why)
         return None
     return notebook
-
-
-def _encodable(value: Any) -> Any:
-    """The same with U+FFFD in place of halves of surrogate pairs, which JSON can hold and no file can."""
-    if isinstance(value, str):
-        return (
-            value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
-            if not value.isascii()
-            else value
-        )
-    if isinstance(value, dict):
-        return type(value)({_encodable(k): _encodable(v) for k, v in value.items()})
-    return [_encodable(v) for v in value] if isinstance(value, list) else value
 
 
 def _about(notebook: Any) -> dict[str, Any]:

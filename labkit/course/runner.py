@@ -1,7 +1,7 @@
 """Runs a notebook's cells inside the box and reports the outputs of each, line by line, on the result pipe.
 
 One process, IPython's shell, no kernel and no sockets: starts fast, and there is nothing to talk to outside.
-A cell comes as a line of JSON on standard input (`feeder`), its report goes as one to standard output:
+A cell comes as an enciphered line on standard input (`feeder`), its report goes as JSON to standard output:
 `{"cell": n, "token": "...", "outputs": [...], "changed": [...], "cut": true}`. There is no notebook here: a check that
 was not asked for yet is nowhere in the box. What was reported stays reported when a later cell ends the process.
 
@@ -15,6 +15,9 @@ import os
 import signal
 import sys
 from typing import Any, BinaryIO, TextIO
+
+from labkit.course.feeder import Cipher
+from labkit.i18n import t
 
 LONGEST_OUTPUT = 200_000
 _ALARM_EVERY = 0.5
@@ -102,6 +105,7 @@ def run(feed: BinaryIO, seconds: float, results: TextIO) -> None:
     """Run the code cells that `feed` asks for, each at most `seconds`."""
     from labkit.course.graded_cell import parsed, run_checks
 
+    cipher = Cipher(bytes.fromhex(feed.readline().decode()))
     streams = Streams()
     shell = _shell(streams)
     spill = _capture_descriptors()
@@ -109,12 +113,15 @@ def run(feed: BinaryIO, seconds: float, results: TextIO) -> None:
 
     _import_all()
     snapshot = Snapshot()
-    me, dumps = os.getpid(), json.dumps
+    # Held here, out of reach of what a submission does to modules and classes.
+    restore, decipher, take_spill, error_of = snapshot.restore, cipher.apply, _take_spill, _error
+    me, dumps, loads = os.getpid(), json.dumps, json.loads
     while line := feed.readline():
-        cell = json.loads(line)
+        # Before the text of a check is in the clear, whatever could read along is put back.
+        changed = restore() if line[:1] == b"1" else []
+        cell = loads(decipher(bytes.fromhex(line[1:33].decode()), bytes.fromhex(line[33:].decode())))
         number, token, source = cell["cell"], cell["token"], cell["source"]
         streams.start()
-        changed = snapshot.restore() if cell["graded"] else []
         tree = parsed(source) if cell["graded"] else None
         keep, error, made = cell["keep"], None, None
         if tree is not None:
@@ -135,13 +142,18 @@ def run(feed: BinaryIO, seconds: float, results: TextIO) -> None:
         if os.getpid() != me:
             # A child that the submission forked and forgot.
             os._exit(0)
-        _take_spill(spill, streams)
+        if tree is not None and (bent := restore()):
+            changed += bent
+            if names := [n for n in bent if not snapshot.is_attempt(n)]:
+                why = f"changed while the checks ran: {', '.join(names)}"
+                made = [error_of(RuntimeError(why), [])]
+        take_spill(spill, streams)
         outputs = list(streams.outputs)
         if made is not None:
             # A result that is not the cell's own was put there by the submission.
             outputs = [o for o in outputs if o.get("output_type") != "execute_result"] + made
         elif error is not None and not any(o["output_type"] == "error" for o in outputs):
-            outputs.append(_error(error, []))
+            outputs.append(error_of(error, []))
         report = {
             "cell": number,
             "token": token,
@@ -159,8 +171,14 @@ def _import_all() -> None:
     import pkgutil
 
     import labkit.check
+    import labkit.plugins
 
-    names = [f"labkit.check.{m.name}" for m in pkgutil.iter_modules(labkit.check.__path__)]
+    # Default plugins too: they say what is right.
+    names = [
+        f"{package.__name__}.{m.name}"
+        for package in (labkit.check, labkit.plugins)
+        for m in pkgutil.iter_modules(package.__path__)
+    ]
     for name in ("ctypes", *names, "labkit.lab", "labkit.engine.replay", "labkit.quiz.session"):
         importlib.import_module(name)
 
@@ -219,7 +237,7 @@ def _error(error: BaseException, lines: list[str]) -> dict[str, Any]:
 
 
 def _on_alarm(*_: Any) -> None:
-    raise CellTimeout("the time for this cell is up")
+    raise CellTimeout(t("the time for this cell is up", "此单元的运行时间已到"))
 
 
 def _capture_descriptors() -> dict[str, int]:
@@ -253,6 +271,9 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    # By its own name: what a submission finds as `__main__` is another module.
+    from labkit.course import runner
+
+    runner.main()
     # Threads of the submission must not keep the box open.
     os._exit(0)

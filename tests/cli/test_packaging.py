@@ -11,7 +11,11 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 #: conda's name -> PyPI's.
-RENAMED = {"msgspec-python": "msgspec", "prometheus_client": "prometheus-client", "python-kubernetes": "kubernetes"}
+RENAMED = {
+    "msgspec-python": "msgspec",
+    "prometheus_client": "prometheus-client",
+    "python-kubernetes": "kubernetes",
+}
 
 
 def requirements(lines: list[str]) -> dict[str, str]:

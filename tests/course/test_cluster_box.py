@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from labkit.course.box import Limits, run_boxed
+from labkit.course.box import run_boxed
 from labkit.course.cluster_box import LARGEST_TAR, ClusterBox, job, packed, secret
+from labkit.course.sandbox import Limits
 from labkit.course.source import build_language, write_notebook
 from labkit.errors import LabError
 

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from labkit.course.box import Limits, isolation
 from labkit.course.grade import Summary, grade
 from labkit.course.ledger import FAILED, GRADED, Ledger, Record
 from labkit.course.project import Course, init_course, nbgrader, open_course, release
+from labkit.course.sandbox import Limits, isolation
 from labkit.course.source import read_notebook, write_notebook
 from labkit.errors import LabError
 

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from labkit.course.box import BoxResult, Limits, isolation, run_boxed
+from labkit.course.box import BoxResult, run_boxed
 from labkit.course.feedback import write_feedback
 from labkit.course.grade import grade
 from labkit.course.gradebook import BusyError
 from labkit.course.graded_cell import parsed, run_checks
 from labkit.course.ledger import GRADED, Record
 from labkit.course.project import Course, init_course, release
+from labkit.course.sandbox import Limits, isolation
 from labkit.course.source import build_language, read_notebook, write_notebook
 
 from tests.course import sample
@@ -201,7 +202,7 @@ def test_an_installed_labkit_shows_no_keys(tmp_path: Path, monkeypatch: pytest.M
         (site / "labkit" / "data" / kind).mkdir(parents=True)
         (site / "labkit" / "data" / kind / "key.yaml").write_text("the key")
     monkeypatch.setattr("labkit.__file__", str(site / "labkit" / "__init__.py"))
-    monkeypatch.setattr("labkit.course.box.__file__", str(site / "labkit" / "course" / "box.py"))
+    monkeypatch.setattr("labkit.course.sandbox.__file__", str(site / "labkit" / "course" / "box.py"))
     work = tmp_path / "work"
     notebook = build_language(sample.notebook(), "en")
     looks = f"import os; print([os.listdir({str(site / 'labkit' / 'data')!r} + '/' + k) for k in ('quizzes', 'notebooks')])"

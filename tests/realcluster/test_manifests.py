@@ -64,8 +64,8 @@ def test_kwok_nodes_are_accepted(real_control_plane: Any, tmp_path: Path) -> Non
 
 def test_grading_jobs_are_accepted_where_pods_are_restricted(real_control_plane: Any, tmp_path: Path) -> None:
     """Secret and Job of a submission, through the official client, into the namespace of clusters/grading."""
-    from labkit.course.box import Limits
     from labkit.course.cluster_box import NAMESPACE, LiveJobs, job, packed, secret
+    from labkit.course.sandbox import Limits
 
     (tmp_path / "n.ipynb").write_text("{}")
     for document in documents(CLUSTERS / "grading" / "grading.yaml")[:1]:
